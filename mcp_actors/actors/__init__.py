@@ -1,0 +1,1 @@
+"""[live] Who is alive."""

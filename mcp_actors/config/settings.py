@@ -1,0 +1,83 @@
+"""Owns `Settings`: the numbers of a runtime, read once from an environment mapping that is passed in (S362).
+
+What this is not: per-server configuration (`specs`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from attrs import frozen
+
+__all__ = ["Settings", "SettingsRead", "read_settings"]
+
+TRUE_WORDS = frozenset({"1", "true", "yes", "on"})
+
+
+@frozen
+class Settings:
+    """Limits and times of one runtime. Durations are seconds, sizes are bytes."""
+
+    # One connect attempt: spawn or open, and handshake; waiting for a permit is not counted (S107).
+    connect_timeout: float = 30.0
+    # One call, in effect unlimited by default (S199).
+    call_timeout: float = 100_000.0
+    # Connects under way at once (S105).
+    local_batch: int = 3
+    remote_batch: int = 20
+    # Silence after the era probe on stdio that means legacy (spec_client 3.4).
+    probe_timeout: float = 5.0
+    # Longest message of a server that is read (S070, S083, fault 11).
+    max_message_bytes: int = 64 * 1024 * 1024
+    # Waits of the stop ladder: after end-of-file with SIGINT, after SIGTERM, after SIGKILL (S138).
+    stop_interrupt: float = 2.0
+    stop_terminate: float = 2.0
+    stop_reap: float = 2.0
+    # Registry updates are collected for so long, from the first one (S366).
+    publish_window: float = 0.016
+    # MCP_DEBUG (S349).
+    is_debug: bool = False
+
+
+class SettingsRead(NamedTuple):
+    """Settings, and one warning for each variable whose value could not be used (S365)."""
+
+    settings: Settings
+    warnings: tuple[str, ...]
+
+
+def read_settings(environ: Mapping[str, str]) -> SettingsRead:
+    """Read the settings out of `environ` (variable name -> text).
+
+    Returns:
+        The settings and the warnings, in the order of the table in docs/reference.
+
+    Source:
+        S105, S107, S199, S349, S355-S357, S365.
+    """
+    warnings: list[str] = []
+
+    def number(name: str, default: float, unit: float, floor: float) -> float:
+        text = environ.get(name)
+        if text is None:
+            return default
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value) or value <= 0:
+            warnings.append(f"{name}={text!r} is not a positive number: {default / unit:g} is used")
+            return default
+        return max(value, floor) * unit
+
+    default = Settings()
+    settings = Settings(
+        connect_timeout=number("MCP_TIMEOUT", default.connect_timeout, 0.001, 1),
+        call_timeout=number("MCP_TOOL_TIMEOUT", default.call_timeout, 0.001, 1000),
+        local_batch=int(number("MCP_SERVER_CONNECTION_BATCH_SIZE", default.local_batch, 1, 1)),
+        remote_batch=int(number("MCP_REMOTE_SERVER_CONNECTION_BATCH_SIZE", default.remote_batch, 1, 1)),
+        is_debug=environ.get("MCP_DEBUG", "").strip().lower() in TRUE_WORDS,
+    )
+    return SettingsRead(settings, tuple(warnings))

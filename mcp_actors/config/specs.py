@@ -1,0 +1,193 @@
+"""Owns `ServerSpec`: what to run, desired and frozen.
+
+What this is not: how to read it from a file (`formats`), nor what became of it (`actors.lifecycle`).
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, TypeAlias
+from urllib.parse import urlsplit
+
+from attrs import field, frozen
+
+if TYPE_CHECKING:
+    from mcp_actors.jsontypes import Json
+
+__all__ = [
+    "Batch",
+    "EraChoice",
+    "InProcessTarget",
+    "RemoteTarget",
+    "RestartPolicy",
+    "RestartType",
+    "Scope",
+    "ServerSpec",
+    "StdioTarget",
+    "Target",
+    "TransportName",
+]
+
+
+class EraChoice(enum.StrEnum):
+    """Which protocol era to speak to a server: found by evidence, or pinned (A07)."""
+
+    AUTO = "auto"
+    LEGACY = "legacy"
+    MODERN = "modern"
+
+
+class Scope(enum.StrEnum):
+    """Where a definition comes from (S008)."""
+
+    PLUGIN = "plugin"
+    USER = "user"
+    PROJECT = "project"
+    LOCAL = "local"
+    ENTERPRISE = "enterprise"
+    CLAUDEAI = "claudeai"
+    DYNAMIC = "dynamic"
+
+
+class TransportName(enum.StrEnum):
+    """How messages move (S006); the members behind `WS` cannot be named in files (S007)."""
+
+    STDIO = "stdio"
+    HTTP = "http"
+    SSE = "sse"
+    WS = "ws"
+    SSE_IDE = "sse-ide"
+    WS_IDE = "ws-ide"
+    SDK = "sdk"
+
+
+class Batch(enum.StrEnum):
+    """Class of server for the connect limits: spawning and opening sockets cost differently (S105)."""
+
+    LOCAL = "local"
+    REMOTE = "remote"
+
+
+class RestartType(enum.StrEnum):
+    """When a dead child is started again (OTP).
+
+    `permanent`: always. `transient`: unless it ended in order. `temporary`: not by itself; the next call starts it.
+    """
+
+    PERMANENT = "permanent"
+    TRANSIENT = "transient"
+    TEMPORARY = "temporary"
+
+
+@frozen
+class RestartPolicy:
+    """How eagerly a dead child is started again. Durations are seconds.
+
+    More than `intensity` failures within `period` give up; so do `max_tries` failed tries in a row (S116). A connection
+    has proved itself once a call was answered or it stayed up for `stable_after`; only then the counters start anew.
+    """
+
+    intensity: int = 5
+    period: float = 60.0
+    backoff_first: float = 1.0
+    backoff_factor: float = 2.0
+    backoff_max: float = 30.0
+    max_tries: int = 5
+    stable_after: float = 60.0
+    # Spread each backoff over (0, backoff]: off in the library, on in the service (S116, fault 90).
+    has_jitter: bool = False
+    # After giving up, probe again every so many seconds; None: only when asked (S118).
+    park_probe: float | None = None
+
+
+@frozen
+class StdioTarget:
+    """A program to start. All values are expanded; `environment` is added to the minimal base (fault 101)."""
+
+    command: str
+    args: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(factory=dict, repr=False)
+    # Directory to start in; None: the runtime's own.
+    cwd: str | None = None
+    transport = TransportName.STDIO
+
+
+@frozen
+class RemoteTarget:
+    """An endpoint to talk to. All values are expanded."""
+
+    url: str = field(repr=lambda url: repr(_origin(url)))
+    transport: TransportName = TransportName.HTTP
+    headers: Mapping[str, str] = field(factory=dict, repr=False)
+
+
+@frozen
+class InProcessTarget:
+    """A server in this process: `serve` is given its end of a `transports.memory` link and serves until that ends."""
+
+    serve: Callable[..., Awaitable[None]]
+    transport = TransportName.SDK
+
+
+Target: TypeAlias = StdioTarget | RemoteTarget | InProcessTarget
+
+
+@frozen
+class ServerSpec:
+    """One server that should run. Its name is its key everywhere."""
+
+    name: str
+    target: Target
+    scope: Scope = Scope.DYNAMIC
+    # File or label that it came from, for diagnostics.
+    source: str = "<program>"
+    era: EraChoice = EraChoice.AUTO
+    # None: by transport, see `restart`.
+    restart_type: RestartType | None = None
+    restart_policy: RestartPolicy = RestartPolicy()
+    # Seconds for one connect attempt; None: the runtime's setting (S107, fault 89).
+    connect_timeout: float | None = None
+    # Seconds for one call, whatever its progress; None: the runtime's setting (S200).
+    call_timeout: float | None = None
+    is_enabled: bool = True
+    # Why it is not enabled: a reason code such as "user" or "policy".
+    disabled_reason: str = "user"
+    # The entry as written, unexpanded: the only form that may be shown (S030). Maps key -> JSON.
+    raw: Mapping[str, Json] = field(factory=dict, repr=False)
+
+    @property
+    def transport(self) -> TransportName:
+        """How messages move."""
+        return self.target.transport
+
+    @property
+    def batch(self) -> Batch:
+        """Which connect limit it counts against (S105, S389)."""
+        return Batch.REMOTE if isinstance(self.target, RemoteTarget) else Batch.LOCAL
+
+    @property
+    def restart(self) -> RestartType:
+        """Restart type: its own, else by transport (S117, S120)."""
+        if self.restart_type is not None:
+            return self.restart_type
+        return RestartType.PERMANENT if self.batch is Batch.REMOTE else RestartType.TEMPORARY
+
+    def fingerprint(self) -> str:
+        """Hash of all that decides how the server runs, without scope and source (S038, S114). Hex, 64 characters."""
+        target = self.target
+        if isinstance(target, StdioTarget):
+            what: object = ["stdio", target.command, target.args, sorted(target.environment.items()), target.cwd]
+        elif isinstance(target, RemoteTarget):
+            what = [target.transport, target.url, sorted(target.headers.items())]
+        else:
+            what = ["sdk", id(target.serve)]
+        rest = [self.era, self.restart, self.connect_timeout, self.call_timeout, repr(self.restart_policy)]
+        return hashlib.sha256(json.dumps([what, rest], ensure_ascii=False).encode()).hexdigest()
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.hostname or ''}" + (f":{parts.port}" if parts.port else "")

@@ -1,0 +1,314 @@
+"""Owns every exception of the package. The name answers *whose fault it was*.
+
+::
+
+    McpActorsError                        base; every error has .server (str | None)
+    ├── ConfigError                       file, key, reason, remedy
+    │   └── ServerNotAllowed              policy said no
+    ├── TransportError                    the wire
+    │   ├── ConnectFailed                 never came up
+    │   ├── TransportClosed               we closed it
+    │   └── TransportBroken               they, or the world, did
+    ├── ProtocolError                     abstract; cannot be raised itself
+    │   ├── LocalProtocolError            we broke the rules: a bug
+    │   └── RemoteProtocolError           they broke the rules
+    │       └── UnsupportedRevision       offered, supported
+    ├── RpcError                          the peer answered with an error: code, message, data
+    ├── AuthError
+    │   ├── AuthRequired                  a person must log in
+    │   └── AuthFailed                    tried and refused
+    ├── CallError
+    │   ├── UnknownServer · UnknownTool   with the nearest names
+    │   ├── ServerNotReady                current state, reason, what to do
+    │   └── ElicitationDeclined
+    └── ActorError
+        ├── ActorGone                     mailbox closed; .cause is why
+        ├── MailboxFull                   only from tell_nowait
+        └── GaveUp                        restart intensity exceeded; .failures
+
+What this is not: timeouts. Those are trio's own ``TooSlowError``.
+
+Rules. Fields first: ``__init__`` takes data and ``__str__`` is computed, so that nothing is formatted before somebody
+reads it. No field ever holds a secret (S354).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import define, field
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = [
+    "ActorError",
+    "ActorGone",
+    "AuthError",
+    "AuthFailed",
+    "AuthRequired",
+    "CallError",
+    "ConfigError",
+    "ConnectFailed",
+    "ElicitationDeclined",
+    "GaveUp",
+    "LocalProtocolError",
+    "MailboxFull",
+    "McpActorsError",
+    "ProtocolError",
+    "RemoteProtocolError",
+    "RpcError",
+    "ServerNotAllowed",
+    "ServerNotReady",
+    "TransportBroken",
+    "TransportClosed",
+    "TransportError",
+    "UnknownServer",
+    "UnknownTool",
+    "UnsupportedRevision",
+]
+
+
+@define(eq=False, kw_only=True, str=False, slots=False)
+class McpActorsError(Exception):
+    """Anything that this package raises on purpose."""
+
+    # Name of the server it concerns, where one is known; whoever learns it first fills it in.
+    server: str | None = None
+
+    def describe(self) -> str:
+        """What happened, in one line, without the server's name."""
+        return type(self).__name__
+
+    def __str__(self) -> str:
+        return f"{self.server}: {self.describe()}" if self.server else self.describe()
+
+
+@define(eq=False, kw_only=True, str=False, slots=False)
+class ConfigError(McpActorsError):
+    """Configuration that cannot be used as written.
+
+    `file` is a path or a label such as ``<--config 2>``; `key` a dotted path inside it; `line` and `column` count from 1.
+    """
+
+    reason: str
+    file: str | None = None
+    key: str | None = None
+    remedy: str | None = None
+    line: int | None = None
+    column: int | None = None
+
+    def describe(self) -> str:
+        place = self.file or "configuration"
+        if self.line is not None:
+            place += f":{self.line}:{self.column or 1}"
+        if self.key:
+            place += f": {self.key}"
+        return f"{place}: {self.reason}" + (f" ({self.remedy})" if self.remedy else "")
+
+
+@define(eq=False, kw_only=True, str=False, slots=False)
+class ServerNotAllowed(ConfigError):
+    """Policy forbids this server; `rule` is the rule that said so."""
+
+    rule: str | None = None
+
+
+@define(eq=False, kw_only=True, str=False, slots=False)
+class TransportError(McpActorsError):
+    """The wire. `stderr_tail` holds the last lines a child wrote, oldest first."""
+
+    reason: str
+    exit_status: int | None = None
+    http_status: int | None = None
+    stderr_tail: Sequence[str] = ()
+
+    def describe(self) -> str:
+        text = self.reason
+        if self.stderr_tail:
+            text += "\n" + "\n".join(f"  | {line}" for line in self.stderr_tail)
+        return text
+
+
+@define(eq=False, kw_only=True, str=False, slots=False)
+class ConnectFailed(TransportError):
+    """The connection never came up."""
+
+
+@define(eq=False, kw_only=True, str=False, slots=False)
+class TransportClosed(TransportError):
+    """We closed it."""
+
+    reason: str = "the connection was closed by us"
+
+
+@define(eq=False, kw_only=True, str=False, slots=False)
+class TransportBroken(TransportError):
+    """They, or the world, broke it. Calls in flight may or may not have run."""
+
+
+@define(eq=False, kw_only=True, str=False, slots=False)
+class ProtocolError(McpActorsError):
+    """Abstract: somebody broke the rules of MCP."""
+
+    reason: str
+
+    def __attrs_pre_init__(self) -> None:
+        if type(self) is ProtocolError:
+            raise TypeError("ProtocolError is abstract: raise LocalProtocolError or RemoteProtocolError")
+
+    def describe(self) -> str:
+        return self.reason
+
+
+@define(eq=False, kw_only=True, str=False, slots=False)
+class LocalProtocolError(ProtocolError):
+    """We broke the rules: a bug here, or an illegal command. Nothing was changed by it."""
+
+
+@define(eq=False, kw_only=True, str=False, slots=False)
+class RemoteProtocolError(ProtocolError):
+    """The peer broke the rules."""
+
+
+@define(eq=False, kw_only=True, str=False, slots=False)
+class UnsupportedRevision(RemoteProtocolError):
+    """No revision that both sides speak. `offered` is ours, `supported` what the peer named (may be empty)."""
+
+    offered: Sequence[str] = ()
+    supported: Sequence[str] = ()
+    reason: str = "no common protocol revision"
+
+    def describe(self) -> str:
+        theirs = ", ".join(self.supported) or "none that we know"
+        return f"{self.reason}: we offered {', '.join(self.offered)}; the server supports {theirs}"
+
+
+@define(eq=False, kw_only=True, str=False, slots=False)
+class RpcError(McpActorsError):
+    """The peer answered a request with a JSON-RPC error. `data` is whatever it sent along (decoded JSON)."""
+
+    code: int
+    message: str
+    data: object = field(default=None, repr=False)
+
+    def describe(self) -> str:
+        return f"error {self.code}: {self.message}"
+
+
+@define(eq=False, kw_only=True, str=False, slots=False)
+class AuthError(McpActorsError):
+    """Who we are was not accepted."""
+
+    reason: str
+
+    def describe(self) -> str:
+        return self.reason
+
+
+@define(eq=False, kw_only=True, str=False, slots=False)
+class AuthRequired(AuthError):
+    """A person must log in; `remedy` names the command."""
+
+    reason: str = "the server asks for a login"
+    remedy: str | None = None
+    http_status: int | None = None
+
+    def describe(self) -> str:
+        return self.reason + (f" ({self.remedy})" if self.remedy else "")
+
+
+@define(eq=False, kw_only=True, str=False, slots=False)
+class AuthFailed(AuthError):
+    """Credentials were tried and refused."""
+
+
+@define(eq=False, kw_only=True, str=False, slots=False)
+class CallError(McpActorsError):
+    """A call could not be made or finished."""
+
+
+def _did_you_mean(nearest: Sequence[str]) -> str:
+    return f"; did you mean {' or '.join(nearest)}?" if nearest else ""
+
+
+@define(eq=False, kw_only=True, str=False, slots=False)
+class UnknownServer(CallError):
+    """No server is configured under `name`; `nearest` are the most similar names."""
+
+    name: str
+    nearest: Sequence[str] = ()
+
+    def describe(self) -> str:
+        return f"no server is named {self.name!r}" + _did_you_mean(self.nearest)
+
+
+@define(eq=False, kw_only=True, str=False, slots=False)
+class UnknownTool(CallError):
+    """No connected server offers `name`; `nearest` are the most similar names."""
+
+    name: str
+    nearest: Sequence[str] = ()
+
+    def describe(self) -> str:
+        return f"no tool is named {self.name!r}" + _did_you_mean(self.nearest)
+
+
+@define(eq=False, kw_only=True, str=False, slots=False)
+class ServerNotReady(CallError):
+    """The server cannot take calls now: its state, the reason, and what to do."""
+
+    state: str
+    reason: str
+    remedy: str | None = None
+
+    def describe(self) -> str:
+        return f"the server is {self.state}: {self.reason}" + (f" ({self.remedy})" if self.remedy else "")
+
+
+@define(eq=False, kw_only=True, str=False, slots=False)
+class ElicitationDeclined(CallError):
+    """The server asked for input and nobody gave it; `action` is decline or cancel."""
+
+    action: str
+
+    def describe(self) -> str:
+        return f"the server asked for input and the answer was {self.action}"
+
+
+@define(eq=False, kw_only=True, str=False, slots=False)
+class ActorError(McpActorsError):
+    """An actor of ours could not serve."""
+
+
+@define(eq=False, kw_only=True, str=False, slots=False)
+class ActorGone(ActorError):
+    """The mailbox is closed; `cause` is why its actor ended, None when it ended in order."""
+
+    actor: str
+    cause: BaseException | None = None
+
+    def describe(self) -> str:
+        return f"{self.actor} is gone" + (f": {self.cause}" if self.cause else "")
+
+
+@define(eq=False, kw_only=True, str=False, slots=False)
+class MailboxFull(ActorError):
+    """Only from ``tell_nowait``: the bounded mailbox of `actor` holds `size` messages already."""
+
+    actor: str
+    size: int
+
+    def describe(self) -> str:
+        return f"the mailbox of {self.actor} is full ({self.size} messages)"
+
+
+@define(eq=False, kw_only=True, str=False, slots=False)
+class GaveUp(ActorError):
+    """Restart intensity was exceeded: `failures` lists the recent failures, oldest first."""
+
+    failures: Sequence[str] = ()
+
+    def describe(self) -> str:
+        last = f"; last: {self.failures[-1]}" if self.failures else ""
+        return f"gave up after {len(self.failures)} failures{last}"

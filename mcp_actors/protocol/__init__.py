@@ -1,0 +1,1 @@
+"""[pure] How MCP talks."""

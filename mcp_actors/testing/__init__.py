@@ -1,0 +1,1 @@
+"""[kit] Scripted servers and broken wires, for our tests and yours."""

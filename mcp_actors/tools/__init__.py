@@ -1,0 +1,1 @@
+"""[pure] What a model sees."""

@@ -1,0 +1,1 @@
+"""[wire] How messages move."""

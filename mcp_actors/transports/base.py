@@ -1,0 +1,101 @@
+"""Owns the contract between a transport and the connection that drives it.
+
+What this is not: MCP. A transport moves whole messages and reads nothing inside them.
+
+The contract, which `testing.contracts.check_transport` checks on every transport:
+
+1. `run` opens the wire, reports it with ``task_status.started()`` and serves until it is cancelled or the wire ends; then
+   it raises `TransportBroken` (they ended it) or `ConnectFailed` (it never came up). It is called once.
+2. Everything that arrives goes to ``sink.deliver`` or ``sink.refuse``, which are synchronous, never raise and never block.
+3. `send` takes a frame once and whole. A caller that is cancelled inside `send` leaves no half-written message behind.
+   On message streams (stdio, memory, websocket) it returns when the frame is on its way; on HTTP it is the exchange itself
+   and returns when no more of it can arrive on this exchange.
+4. Leaving `run`, by whatever way, leaves no process, descriptor, thread or task behind; clean-up is shielded and bounded by
+   `shutdown_bound` seconds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from attrs import field, frozen
+
+if TYPE_CHECKING:
+    import trio
+
+    from mcp_actors.protocol.types import Frame, Refusal, RequestId, ServerInfo
+
+__all__ = ["Diagnostics", "Sink", "Transport"]
+
+
+@frozen
+class Diagnostics:
+    """What a transport can tell of itself at any time, without side effects. No secrets, bounded."""
+
+    # Process id of the child and of its process group, where there is a child.
+    pid: int | None = None
+    # Exit status in the shell's way: code, or minus the signal's number; None while it runs.
+    exit_status: int | None = None
+    # Last lines of standard error, oldest first, cleaned and cut.
+    stderr_tail: tuple[str, ...] = ()
+    # Lines on standard output that were no messages: how many, and the last few, cleaned and cut (fault 9).
+    noise_count: int = 0
+    noise_tail: tuple[str, ...] = ()
+    # Where the peer is, without credentials and query.
+    endpoint: str | None = None
+    notes: tuple[str, ...] = field(default=())
+
+
+class Sink(Protocol):
+    """Where a transport puts what arrives. Every method is synchronous, never raises and never blocks."""
+
+    def deliver(self, raw: bytes) -> None:
+        """Take one JSON text (a message, or a batch of them)."""
+
+    def refuse(self, frame: Frame, refusal: Refusal) -> None:
+        """Take an HTTP answer to `frame` that is not a message."""
+
+    def lose(self, frame: Frame, reason: str) -> None:
+        """Learn that no answer to `frame` can come any more on this transport (202 or end of stream, C10, fault 42)."""
+
+    def is_waiting(self, request_id: RequestId) -> bool:
+        """Whether somebody still waits for the answer to this request of ours."""
+        ...
+
+
+class Transport(Protocol):
+    """One wire to one server. See the contract in this module's docstring."""
+
+    # "stdio", "http", "sse", "ws", "memory"; for status and logs.
+    kind: str
+    # Seconds that leaving `run` may take at most.
+    shutdown_bound: float
+
+    async def run(self, sink: Sink, *, task_status: trio.TaskStatus[None]) -> None:
+        """Open the wire and serve it. Runs until cancelled or until the wire ends.
+
+        Raises:
+            ConnectFailed: it never came up.
+            TransportBroken: it ended, from their side.
+
+        Cancellation:
+            Ends the wire in order, shielded for at most `shutdown_bound` seconds.
+        """
+
+    async def send(self, frame: Frame) -> None:
+        """Put one frame on the wire.
+
+        Raises:
+            TransportBroken: the wire is gone.
+            TransportClosed: `run` has been left.
+
+        Cancellation:
+            Safe. The frame goes out whole or not at all.
+        """
+
+    def session_ready(self, info: ServerInfo) -> None:
+        """Learn the outcome of the handshake (opens the optional GET stream of legacy HTTP)."""
+
+    def diagnostics(self) -> Diagnostics:
+        """Describe the wire as it is now. No side effects."""
+        ...

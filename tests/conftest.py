@@ -1,0 +1,28 @@
+"""Shared by all tests: every async test runs under a deadline on trio's clock, so a hang fails instead of hanging."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+import trio
+
+DEADLINE = 60.0  # virtual seconds under autojump_clock, real ones without
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if isinstance(item, pytest.Function) and inspect.iscoroutinefunction(item.obj):
+            item.obj = _bounded(item.obj)
+
+
+def _bounded(test):  # a hang jumps to this deadline and fails in milliseconds
+    import functools
+
+    @functools.wraps(test)
+    async def run(*args, **kwargs):
+        with trio.fail_after(DEADLINE):
+            await test(*args, **kwargs)
+
+    return run
