@@ -1,0 +1,161 @@
+"""Owns the command line's grammar: the table of verbs, the options that every verb takes, where they may stand.
+
+What this is not: what a verb does, or its own options; each family's file has ``configure_VERB`` and ``run_VERB``.
+
+Rules.
+
+1. Only the module of the verb in hand is imported, and it imports nothing heavy at its top (``--help`` under 120 ms).
+2. Global options are taken before and after the verb; options and names mix in any order.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
+
+from mcp_actors.cli.exits import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+__all__ = ["VERBS", "GlobalOptions", "Verb", "Words", "parse"]
+
+# The words of MCP_DEBUG and MCP_ACTORS_APPROVE_PROJECT that mean yes (S349).
+TRUE_WORDS: Final = frozenset({"1", "true", "yes", "on"})
+
+
+class Verb(NamedTuple):
+    """One verb: the family's module that knows it, and what help says about it."""
+
+    module: str
+    summary: str
+
+
+VERBS: Final[Mapping[str, Verb]] = {
+    "demo": Verb("demo", "run the built-in fleet: connect, call, kill one, see it restarted, stop"),
+    "list": Verb("inspecting", "connect every server, report its state, stop"),
+    "tools": Verb("inspecting", "list the tools of all servers or of one"),
+    "get": Verb("inspecting", "show one server: its entry, its status, its tools"),
+    "call": Verb("calling", "call a tool: SERVER.TOOL key=value key:=json"),
+    "run": Verb("running", "keep the fleet alive in the foreground"),
+    "storm": Verb("storm", "connect many synthetic servers and measure it"),
+}
+
+
+class GlobalOptions(NamedTuple):
+    """What every verb is told."""
+
+    # Files or JSON texts, in the order of the command line; later ones win.
+    configs: tuple[str, ...] = ()
+    # Only `configs` count, no file is looked for.
+    is_strict: bool = False
+    is_debug: bool = False
+    # Run the servers of project files without asking (fault 109).
+    approves_project: bool = False
+
+
+class Words(NamedTuple):
+    """A command line, understood."""
+
+    verb: str
+    shared: GlobalOptions
+    # The verb's own options, as its ``configure_VERB`` named them.
+    own: argparse.Namespace
+    run: Callable[[GlobalOptions, argparse.Namespace], int]
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse without abbreviations (they would change meaning with the next option), and errors as exceptions."""
+
+    def __init__(self, *, prog: str, **kwargs: object) -> None:
+        super().__init__(prog=prog, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **kwargs)  # type: ignore[arg-type]
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}\n{self.format_usage().strip()}")
+
+
+def _add_shared(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("options of every verb")
+    group.add_argument(
+        "--config",
+        action="append",
+        default=[],
+        metavar="FILE|JSON",
+        help='a file or a JSON text with "mcpServers"; repeatable, later ones win',
+    )
+    group.add_argument("--strict-config", action="store_true", help="use only --config, look for no file")
+    group.add_argument(
+        "--approve-project",
+        action="store_true",
+        help="run the servers of project .mcp.json files (also MCP_ACTORS_APPROVE_PROJECT=1); they are disabled otherwise",
+    )
+    group.add_argument("--debug", action="store_true", help="log to standard error (also MCP_DEBUG=1)")
+
+
+def _top_parser() -> _Parser:
+    width = max(map(len, VERBS))
+    table = "\n".join(f"  {name:{width}}  {verb.summary}" for name, verb in VERBS.items())
+    parser = _Parser(
+        prog="mcp-actors",
+        usage="mcp-actors [OPTIONS] VERB ...",
+        description="Run a fleet of MCP servers.\n\nverbs (each has its own --help):\n" + table,
+        epilog="exit codes: 0 ok, 1 failed, 2 usage, 3 configuration error, 4 login needed, 5 timed out, 130 interrupted",
+    )
+    parser.add_argument("--version", action="store_true", help="print the version and exit")
+    _add_shared(parser)
+    parser.add_argument("verb", nargs="?", help=argparse.SUPPRESS)
+    parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    return parser
+
+
+def _merge(before: argparse.Namespace, after: argparse.Namespace, environ: Mapping[str, str]) -> GlobalOptions:
+    def says_yes(variable: str) -> bool:
+        return environ.get(variable, "").strip().lower() in TRUE_WORDS
+
+    return GlobalOptions(
+        configs=(*before.config, *after.config),
+        is_strict=before.strict_config or after.strict_config,
+        is_debug=before.debug or after.debug or says_yes("MCP_DEBUG"),
+        approves_project=before.approve_project or after.approve_project or says_yes("MCP_ACTORS_APPROVE_PROJECT"),
+    )
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return f"mcp-actors {version('mcp-actors')}"
+
+
+def parse(arguments: Sequence[str], *, environ: Mapping[str, str] = os.environ) -> Words:
+    """Understand a command line.
+
+    Args:
+        arguments: the words after the program's name.
+        environ: variable name -> text.
+
+    Raises:
+        UsageError: it cannot be understood.
+        SystemExit: help or the version was asked for, and printed.
+    """
+    top = _top_parser()
+    before = top.parse_args(arguments)
+    if before.version:
+        print(_version())
+        raise SystemExit(0)
+    if before.verb is None:
+        raise UsageError(f"name a verb: {', '.join(VERBS)}\n{top.format_usage().strip()}")
+    if before.verb not in VERBS:
+        from difflib import get_close_matches
+
+        nearest = get_close_matches(before.verb, VERBS, n=2)
+        hint = f"; did you mean {' or '.join(nearest)}?" if nearest else f"; there are: {', '.join(VERBS)}"
+        raise UsageError(f"no verb is named {before.verb!r}{hint}")
+
+    family = import_module(f"mcp_actors.cli.{VERBS[before.verb].module}")
+    parser = _Parser(prog=f"mcp-actors {before.verb}", description=VERBS[before.verb].summary)
+    getattr(family, f"configure_{before.verb}")(parser)
+    _add_shared(parser)
+    own = parser.parse_intermixed_args(before.rest)
+    return Words(before.verb, _merge(before, own, environ), own, getattr(family, f"run_{before.verb}"))

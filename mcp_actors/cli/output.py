@@ -1,0 +1,69 @@
+"""Owns the two ways out: data on standard output, everything else on standard error.
+
+What this is not: what the data looks like; that is `render`.
+
+A reader that goes away (``mcp-actors tools | head -1``) is no error worth a traceback: it surfaces as `OutputClosed`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from mcp_actors.cli.exits import OutputClosed
+
+__all__ = ["close_quietly", "emit", "emit_bytes", "is_terminal", "note"]
+
+
+def is_terminal() -> bool:
+    """Whether standard output is a terminal."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+def emit(text: str) -> None:
+    """Write `text` and a line end to standard output, at once.
+
+    Raises:
+        OutputClosed: nobody reads any more.
+    """
+    emit_bytes(text.encode("utf-8", "replace"))
+
+
+def emit_bytes(data: bytes) -> None:
+    """Write `data` and a line end to standard output, byte for byte, at once.
+
+    Raises:
+        OutputClosed: nobody reads any more.
+    """
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.write(b"\n")
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        _silence(sys.stdout.fileno())
+        raise OutputClosed from None
+
+
+def note(text: str, *, prefix: str = "mcp-actors: ") -> None:
+    """Tell the person at the terminal something that is not data; lost without a word when standard error is closed."""
+    try:
+        print(f"{prefix}{text}", file=sys.stderr, flush=True)
+    except (BrokenPipeError, UnicodeEncodeError):
+        _silence(2)
+
+
+def close_quietly() -> None:
+    """Flush both streams and leave none that could fail while the interpreter ends."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (BrokenPipeError, ValueError):
+            _silence(stream.fileno())
+
+
+def _silence(descriptor: int) -> None:
+    """Point a descriptor whose reader is gone at the null device, so that later flushes succeed."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, descriptor)
+    os.close(null)
