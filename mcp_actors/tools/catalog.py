@@ -1,0 +1,272 @@
+"""Owns the catalog: which server offers which tool under which callable name, as an immutable value.
+
+What this is not: the registry, the actor that decides when a catalog is published; nor what a model may see of a tool.
+
+Rule 1: a tool's definition stays the bytes that the server sent until somebody reads it; no key is lost (invariant 9).
+Rule 2: the same servers give the same names in the same order, in whatever order they arrived (invariant 10).
+Rule 3: one server's change costs work for that server alone; the mapping over all names is merged when first read.
+Rule 4: nothing is shadowed in silence: what loses a name is listed in `Catalog.collisions` (S184).
+"""
+
+from __future__ import annotations
+
+import difflib
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from attrs import evolve, field, frozen
+
+from mcp_actors.errors import RemoteProtocolError
+from mcp_actors.protocol import jsonrpc
+from mcp_actors.tools.naming import callable_name, normalise, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from mcp_actors.jsontypes import Json, JsonObject
+
+__all__ = ["Catalog", "Collision", "Tool", "ToolsRead", "tools_from_items"]
+
+# Names compared for "did you mean": comparing is slow, and more than this only happens with a thousand servers.
+MAX_COMPARED_NAMES: Final = 2_000
+
+
+@frozen(eq=False)
+class Tool:
+    """One tool as its server defined it. Untrusted: texts are for a model or a person only after cleaning."""
+
+    # What a model calls it, see `naming.callable_name`.
+    callable_name: str
+    # Name of the server.
+    server: str
+    # Raw name, as `tools/call` wants it (S183).
+    name: str
+    # One JSON object as sent, undecoded.
+    definition_bytes: bytes = field(repr=lambda data: f"<{len(data)} bytes>")
+
+    @cached_property
+    def definition(self) -> JsonObject:
+        """The definition as sent, every key kept; decoded when first read.
+
+        Raises:
+            RemoteProtocolError: it is not a JSON object.
+        """
+        return jsonrpc.decode_object(self.definition_bytes)
+
+    @property
+    def title(self) -> str | None:
+        """Display name, None when the server gave none."""
+        return _text(self.definition.get("title"))
+
+    @property
+    def description(self) -> str:
+        """What it does; empty when the server gave none."""
+        return _text(self.definition.get("description")) or ""
+
+    @property
+    def input_schema(self) -> JsonObject:
+        """JSON schema of the arguments. Missing or null means an object without parameters (fault 83)."""
+        return _object(self.definition.get("inputSchema")) or {"type": "object"}
+
+    @property
+    def output_schema(self) -> JsonObject | None:
+        """JSON schema of the structured content, None when the server gave none."""
+        return _object(self.definition.get("outputSchema"))
+
+    @property
+    def annotations(self) -> JsonObject:
+        """Hints such as ``readOnlyHint``, as sent; empty when there are none. Claims, not facts."""
+        return _object(self.definition.get("annotations")) or {}
+
+    @property
+    def meta(self) -> JsonObject:
+        """The ``_meta`` object, as sent; empty when there is none."""
+        return _object(self.definition.get("_meta")) or {}
+
+
+def _text(value: Json) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _object(value: Json) -> dict[str, Json] | None:
+    return value if isinstance(value, dict) else None
+
+
+class ToolsRead(NamedTuple):
+    """The tools of one server in its own order, and one warning for each item that was left out."""
+
+    tools: tuple[Tool, ...]
+    warnings: tuple[str, ...]
+
+
+def tools_from_items(server: str, items: Iterable[bytes]) -> ToolsRead:
+    """Make tools of the undecoded items of a ``tools/list`` answer; only the names are decoded.
+
+    Args:
+        server: raw name of the server.
+        items: undecoded items, in the server's order, all pages.
+
+    Returns:
+        The valid tools. An item without a name, or with a callable name that an earlier one has, is left out alone and
+        named in a warning.
+
+    Source:
+        S149, S173, faults 81 and 83.
+    """
+    tools: dict[str, Tool] = {}
+    warnings: list[str] = []
+    for position, raw in enumerate(items, 1):
+        try:
+            name = jsonrpc.decode_name(raw)
+        except RemoteProtocolError as exc:
+            warnings.append(f"tool {position} was skipped: {exc.reason}")
+            continue
+        if not name:
+            warnings.append(f"tool {position} was skipped: its name is empty")
+            continue
+        tool = Tool(callable_name(server, name), server, name, raw)
+        first = tools.setdefault(tool.callable_name, tool)
+        if first is not tool:
+            holder = f"{_shown(first.name)} has the name {first.callable_name}"
+            warnings.append(f"tool {position} ({_shown(name)}) was skipped: {holder}")
+    return ToolsRead(tuple(tools.values()), tuple(warnings))
+
+
+def _shown(name: str) -> str:
+    return ascii(name if len(name) <= 80 else name[:77] + "...")
+
+
+class Collision(NamedTuple):
+    """Two servers offer tools of one callable name: `winner` answers to it, `loser` to its route only."""
+
+    name: str
+    winner: Tool
+    loser: Tool
+
+
+@frozen(eq=False)
+class _Offer:
+    """The tools of one server, found by either name; each mapping is made when first needed."""
+
+    tools: tuple[Tool, ...]
+
+    @cached_property
+    def by_name(self) -> dict[str, Tool]:
+        names: dict[str, Tool] = {}
+        for tool in self.tools:
+            names.setdefault(tool.callable_name, tool)
+        return names
+
+    @cached_property
+    def by_raw_name(self) -> dict[str, Tool]:
+        return {tool.name: tool for tool in self.by_name.values()}
+
+
+@frozen(eq=False)
+class Catalog:
+    """Who offers what under which name. A value: a change gives a new one, and a reader may keep what it has."""
+
+    # Names of servers in the order of the configuration, which is also the order of precedence.
+    order: tuple[str, ...] = ()
+    # Maps server -> what it offers.
+    _by_server: Mapping[str, _Offer] = field(factory=dict, repr=False, alias="by_server")
+
+    def replace_server(self, server: str, tools: Iterable[Tool]) -> Catalog:
+        """Give the catalog in which `server` offers `tools` and nothing else (S367)."""
+        return self.replace_servers({server: tools})
+
+    def replace_servers(self, changes: Mapping[str, Iterable[Tool] | None]) -> Catalog:
+        """Apply all changes of a publish window at once (S368). Maps server -> its tools, None where it is gone."""
+        by_server = dict(self._by_server)
+        for server, tools in changes.items():
+            if tools is None:
+                by_server.pop(server, None)
+            else:
+                by_server[server] = _Offer(tuple(tools))
+        return evolve(self, by_server=by_server)
+
+    def remove_server(self, server: str) -> Catalog:
+        """Give the catalog without the tools of `server`; unknown servers are no error."""
+        return self.replace_servers({server: None})
+
+    def with_order(self, order: Sequence[str]) -> Catalog:
+        """Give the catalog in which the servers have this order and precedence, first wins."""
+        return evolve(self, order=tuple(order))
+
+    @cached_property
+    def servers(self) -> tuple[str, ...]:
+        """Servers that have tools here, in order; those that `order` does not name come last, by name."""
+        named = [server for server in self.order if server in self._by_server]
+        return (*named, *sorted(self._by_server.keys() - set(named)))
+
+    @cached_property
+    def _merged(self) -> tuple[dict[str, Tool], tuple[Collision, ...]]:
+        merged: dict[str, Tool] = {}
+        collisions: list[Collision] = []
+        for server in self.servers:
+            offered = self._by_server[server].by_name
+            lost = merged.keys() & offered.keys()
+            if lost:
+                collisions.extend(Collision(name, merged[name], tool) for name, tool in offered.items() if name in lost)
+                offered = {name: tool for name, tool in offered.items() if name not in lost}
+            merged.update(offered)
+        return merged, tuple(collisions)
+
+    @cached_property
+    def tools(self) -> Mapping[str, Tool]:
+        """Maps callable name -> tool: servers in order, each server's tools in its own order."""
+        return MappingProxyType(self._merged[0])
+
+    @property
+    def collisions(self) -> tuple[Collision, ...]:
+        """Tools that lost their callable name to a server of higher precedence (S184)."""
+        return self._merged[1]
+
+    def tools_of(self, server: str) -> tuple[Tool, ...]:
+        """Tools of one server in its own order; empty when it has none or is unknown."""
+        offer = self._by_server.get(server)
+        return tuple(offer.by_name.values()) if offer is not None else ()
+
+    def resolve(self, name: str) -> Tool | None:
+        """Find a tool by its callable name, or by its route written ``server.tool`` in raw names."""
+        tool = self._merged[0].get(name)
+        if tool is not None:
+            return tool
+        # A server's own name may hold dots: each dot is tried, from the left.
+        at = name.find(".")
+        while at != -1:
+            tool = self.resolve_route(name[:at], name[at + 1 :])
+            if tool is not None:
+                return tool
+            at = name.find(".", at + 1)
+        return None
+
+    def resolve_route(self, server: str, name: str) -> Tool | None:
+        """Find a tool by its server and raw name."""
+        offer = self._by_server.get(server)
+        return offer.by_raw_name.get(name) if offer is not None else None
+
+    def nearest(self, name: str, limit: int = 3) -> tuple[str, ...]:
+        """Names most similar to one that does not resolve, best first: routes when `name` is written as one."""
+        parsed = parse(name)
+        is_route = parsed is None and "." in name
+        servers = self.servers
+        if parsed is not None:
+            servers = tuple(server for server in servers if normalise(server) == parsed.server) or servers
+        elif is_route:
+            servers = tuple(server for server in servers if name.startswith(f"{server}.")) or servers
+        names = (
+            f"{tool.server}.{tool.name}" if is_route else tool.callable_name
+            for server in servers
+            for tool in self._by_server[server].by_name.values()
+        )
+        candidates = [found for found, _ in zip(names, range(MAX_COMPARED_NAMES), strict=False)]
+        return tuple(difflib.get_close_matches(name, candidates, n=limit, cutoff=0.5))
+
+    def __len__(self) -> int:
+        return len(self._merged[0])
+
+    def __repr__(self) -> str:
+        count = sum(len(offer.tools) for offer in self._by_server.values())
+        return f"<Catalog {count} tools of {len(self._by_server)} servers>"

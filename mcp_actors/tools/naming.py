@@ -1,0 +1,109 @@
+"""Owns the names that a model calls tools by: ``mcp__server__tool``, made from raw names and parsed back.
+
+What this is not: the identity of a tool. That is the route (server, raw name), which the catalog keeps beside the
+callable name; parsing a name back is for rules and displays that have nothing else (S180).
+
+Rule 1: one character becomes one character, ``_`` where it is not allowed, without collapsing (S175, S176).
+Rule 2: a name longer than the bound is cut and ends in a hash of its route, so that it is the same after every restart
+and unlike its neighbours (fault 82). S185 would drop such a tool; a shorter name keeps it usable and never ambiguous.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Final, NamedTuple
+
+__all__ = [
+    "MAX_CALLABLE_NAME_CHARS",
+    "ParsedName",
+    "callable_name",
+    "is_parseable",
+    "normalise",
+    "normalise_connector",
+    "parse",
+    "server_prefix",
+]
+
+# The strictest model interface in use takes 64 (fault 82).
+MAX_CALLABLE_NAME_CHARS: Final = 64
+HEAD: Final = "mcp"
+SEPARATOR: Final = "__"
+HASH_CHARS: Final = 8
+
+_NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_-]")
+_UNDERSCORES = re.compile(r"_+")
+
+
+class ParsedName(NamedTuple):
+    """A callable name taken apart; both parts in normal form. `tool` is None where the name ends with the server."""
+
+    server: str
+    tool: str | None
+
+
+def normalise(text: str) -> str:
+    """Replace each character outside ``[a-zA-Z0-9_-]`` by one underscore.
+
+    Source:
+        S175, S176.
+    """
+    return _NOT_ALLOWED.sub("_", text)
+
+
+def normalise_connector(text: str) -> str:
+    """Normalise the display name of a claude.ai connector: runs of underscores become one, ends are trimmed.
+
+    Source:
+        S181: "Slack (2)" would otherwise give a name that cannot be parsed back.
+    """
+    return _UNDERSCORES.sub("_", normalise(text)).strip("_")
+
+
+def server_prefix(server: str) -> str:
+    """Begin of a server's callable names with the separator, so that ``git`` never means ``github`` (S177, S367)."""
+    return f"{HEAD}{SEPARATOR}{normalise(server)}{SEPARATOR}"
+
+
+def callable_name(server: str, tool: str, *, max_chars: int = MAX_CALLABLE_NAME_CHARS) -> str:
+    """Name a tool for a model.
+
+    Args:
+        server: raw name of the server.
+        tool: raw name of the tool.
+        max_chars: longest name that is made, at least 16.
+
+    Returns:
+        ``mcp__server__tool`` in normal form; where that is longer than `max_chars`, its begin, an underscore and eight
+        hex digits that depend on the raw names alone.
+
+    Source:
+        S174-S178, fault 82.
+    """
+    name = server_prefix(server) + normalise(tool)
+    if len(name) <= max_chars:
+        return name
+    digest = hashlib.sha256(f"{server}\0{tool}".encode("utf-8", "surrogatepass")).hexdigest()[:HASH_CHARS]
+    return f"{name[: max_chars - HASH_CHARS - 1]}_{digest}"
+
+
+def parse(name: str) -> ParsedName | None:
+    """Take a callable name apart.
+
+    Returns:
+        None when `name` is not of the form ``mcp__server`` or ``mcp__server__tool``. An empty tool is returned as is;
+        it matches nothing. A server whose own name contains ``__`` cannot be told from its tool: see `is_parseable`.
+
+    Source:
+        S179.
+    """
+    head, *rest = name.split(SEPARATOR)
+    if head != HEAD or not rest or not rest[0]:
+        return None
+    return ParsedName(rest[0], SEPARATOR.join(rest[1:]) if len(rest) > 1 else None)
+
+
+def is_parseable(server: str) -> bool:
+    """Whether the names of this server's tools can be parsed back; if not, a warning is due (S180)."""
+    name = normalise(server)
+    return bool(name) and SEPARATOR not in name and not name.endswith("_")
