@@ -1,4 +1,7 @@
-"""Owns ``python -m mcp_actors``, which is the command `mcp-actors`. What this is not: the command itself (`cli.main`)."""
+"""Owns ``python -m mcp_actors``, which is the command `mcp-actors`.
+
+What this is not: the command itself (`cli.main`).
+"""
 
 from __future__ import annotations
 

@@ -118,7 +118,9 @@ def _plain_types(schema: object) -> frozenset[str]:
     for word in ("anyOf", "oneOf"):
         branches = schema.get(word)
         if isinstance(branches, Sequence) and not isinstance(branches, str):
-            parts = [branch for branch in branches if not (isinstance(branch, Mapping) and branch.get("type") == "null")]
+            parts = [
+                branch for branch in branches if not (isinstance(branch, Mapping) and branch.get("type") == "null")
+            ]
             if len(parts) == 1:
                 return _plain_types(parts[0])
     return frozenset()

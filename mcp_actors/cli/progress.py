@@ -1,0 +1,80 @@
+"""Owns progress on a terminal: one moving line on standard error, nothing at all in a pipe.
+
+What this is not: data, or the log. rich draws it where that is installed, and is imported only on a terminal.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+from mcp_actors.cli.render import clean_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from mcp_actors.actors.lifecycle import ServerStatus
+
+__all__ = ["Progress", "fleet_text", "open_progress"]
+
+MAX_NAMES = 4
+
+
+class Progress(Protocol):
+    """Where a verb says how far it is."""
+
+    def show(self, text: str) -> None:
+        """Replace what is shown."""
+
+
+class _Silent:
+    def show(self, text: str) -> None:
+        """Show nothing: nobody looks."""
+
+
+class _Plain:
+    """Rewrites one line with a carriage return."""
+
+    def show(self, text: str) -> None:
+        """Replace the line."""
+        sys.stderr.write(f"\r\x1b[K{text}")
+        sys.stderr.flush()
+
+
+@contextmanager
+def open_progress(text: str) -> Iterator[Progress]:
+    """Show `text` until it is replaced; leaving wipes the line. Silent unless standard error is a terminal."""
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield _Silent()
+        return
+    try:
+        from rich.console import Console
+    except ImportError:
+        plain = _Plain()
+        plain.show(text)
+        try:
+            yield plain
+        finally:
+            plain.show("")
+        return
+    from rich.text import Text
+
+    with Console(stderr=True).status(Text(text)) as status:
+
+        class _Rich:
+            def show(self, text: str) -> None:
+                status.update(Text(text))
+
+        yield _Rich()
+
+
+def fleet_text(statuses: Mapping[str, ServerStatus]) -> str:
+    """Say how far a fleet is: how many are settled, and who is waited for. Maps server name -> its status."""
+    waiting = [name for name, status in statuses.items() if not status.is_settled]
+    text = f"{len(statuses) - len(waiting)}/{len(statuses)} servers"
+    if waiting:
+        more = f" and {len(waiting) - MAX_NAMES} more" if len(waiting) > MAX_NAMES else ""
+        text += f", waiting for {', '.join(clean_line(name, 30) for name in waiting[:MAX_NAMES])}{more}"
+    return text

@@ -1,0 +1,210 @@
+"""Owns how data looks: the documented JSON shapes, tables and blocks of text. Pure: values in, text out.
+
+What this is not: writing it (`output`), or progress (`progress`).
+
+Rule 1: names and schemas reach JSON as the server wrote them; what a person sees in a table is cleaned (invariant 9): a
+server must not be able to move the cursor, recolour the terminal or fake a line.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from mcp_actors.actors.lifecycle import ServerStatus
+    from mcp_actors.jsontypes import Json, JsonObject
+    from mcp_actors.tools.catalog import Tool
+    from mcp_actors.tools.results import ToolResult
+
+__all__ = [
+    "clean",
+    "clean_line",
+    "invalid_row",
+    "json_text",
+    "result_text",
+    "seconds_text",
+    "server_row",
+    "server_table",
+    "summary_line",
+    "tool_row",
+    "tool_table",
+]
+
+# C0 and C1 controls but tab and line feed, and the marks that reorder text.
+_CONTROLS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_STATE_COLOURS: Final[Mapping[str, str]] = {
+    "connected": "32",
+    "failed": "31",
+    "needs-auth": "33",
+    "pending": "33",
+    "disabled": "2",
+}
+MAX_DESCRIPTION_CHARS: Final = 100
+
+
+def clean(text: str) -> str:
+    """Replace what a terminal would obey; tabs and line ends stay."""
+    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
+
+
+def clean_line(text: str, max_chars: int = 200) -> str:
+    """Make one cleaned line of `text`, cut at `max_chars`."""
+    line = clean(" ".join(text.split()))
+    return line if len(line) <= max_chars else line[: max_chars - 1] + "…"
+
+
+def json_text(value: Json) -> str:
+    """Write JSON for people and machines: indented, keys in the order given."""
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def seconds_text(seconds: float | None) -> str:
+    """Write a length of time briefly."""
+    if seconds is None:
+        return "-"
+    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
+
+
+# ── servers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def server_row(status: ServerStatus) -> dict[str, Json]:
+    """One server of ``list --json``; `elapsed_ms` is from the permit to the last list, null when it never connected."""
+    parts = (status.connect_seconds, status.list_seconds)
+    known = [part for part in parts if part is not None]
+    return {
+        "name": status.name,
+        "state": str(status.state),
+        "reason": status.reason,
+        "phase": str(status.phase),
+        "transport": str(status.transport),
+        "scope": str(status.scope),
+        "era": None if status.era is None else str(status.era),
+        "revision": status.revision,
+        "tools": status.tools,
+        "resources": status.resources,
+        "prompts": status.prompts,
+        "pid": status.pid,
+        "error": status.error,
+        "elapsed_ms": round(sum(known) * 1000, 1) if known else None,
+    }
+
+
+def invalid_row(name: str, error: str) -> dict[str, Json]:
+    """The row of an entry that exists by name but cannot be used as written."""
+    known: dict[str, Json] = {
+        "name": name,
+        "state": "failed",
+        "reason": "invalid-config",
+        "phase": "stopped",
+        "error": error,
+    }
+    keys = "name state reason phase transport scope era revision tools resources prompts pid error elapsed_ms".split()
+    return {key: known.get(key) for key in keys}
+
+
+def _columns(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Align rows of cells into lines; the last column is not padded."""
+    table = [list(row) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
+
+
+def _cell(value: Json) -> str:
+    return "-" if value is None else clean_line(str(value))
+
+
+def server_table(rows: Sequence[JsonObject], remedies: Mapping[str, str], *, has_colour: bool) -> str:
+    """Draw the table of ``list``.
+
+    Args:
+        rows: rows as in `server_row`.
+        remedies: maps server name -> what to do about its state.
+        has_colour: colour the states.
+
+    Returns:
+        A line for each server, and beneath those that are not connected their error and what to do.
+    """
+    head = ["NAME", "STATE", "REASON", "TRANSPORT", "SCOPE", "REVISION", "TOOLS", "RESOURCES", "PROMPTS", "TIME"]
+    keys = ["name", "state", "reason", "transport", "scope", "revision", "tools", "resources", "prompts"]
+    cells = [head]
+    for row in rows:
+        elapsed = row.get("elapsed_ms")
+        time = seconds_text(elapsed / 1000) if isinstance(elapsed, int | float) else "-"
+        cells.append([*(_cell(row.get(key)) for key in keys), time])
+    lines = _columns(cells)
+    drawn = [lines[0]]
+    for row, line in zip(rows, lines[1:], strict=True):
+        state = str(row["state"])
+        colour = _STATE_COLOURS.get(state) if has_colour else None
+        drawn.append(line if colour is None else line.replace(state, f"\x1b[{colour}m{state}\x1b[0m", 1))
+        if state != "connected":
+            error = row.get("error")
+            drawn.extend(f"    {clean_line(part)}" for part in str(error or "").splitlines() if part.strip())
+            if str(row["name"]) in remedies:
+                drawn.append(f"    -> {clean_line(remedies[str(row['name'])])}")
+    return "\n".join(drawn)
+
+
+def summary_line(rows: Sequence[JsonObject]) -> str:
+    """Count servers by state, the way a person would say it."""
+    counts: dict[str, int] = {}
+    for row in rows:
+        counts[str(row["state"])] = counts.get(str(row["state"]), 0) + 1
+    parts = ", ".join(f"{count} {state}" for state, count in counts.items())
+    return f"{len(rows)} server{'' if len(rows) == 1 else 's'}: {parts}" if rows else "no servers"
+
+
+# ── tools ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def tool_row(tool: Tool) -> dict[str, Json]:
+    """One tool of ``tools --json``; description, schema and annotations are the server's own, unchanged."""
+    return {
+        "name": tool.callable_name,
+        "server": tool.server,
+        "tool": tool.name,
+        "description": tool.description,
+        "inputSchema": tool.input_schema,
+        "annotations": tool.annotations,
+    }
+
+
+def tool_table(tools: Sequence[Tool]) -> str:
+    """Draw the table of ``tools``: what to write after ``call``, and what it does."""
+    if not tools:
+        return "no tools"
+    return "\n".join(
+        _columns(
+            [clean_line(f"{tool.server}.{tool.name}"), clean_line(tool.description, MAX_DESCRIPTION_CHARS)]
+            for tool in tools
+        )
+    )
+
+
+def _block_text(block: JsonObject) -> str:
+    kind = block.get("type")
+    if kind == "text":
+        return str(block.get("text") or "")
+    if kind == "resource":
+        resource = block.get("resource")
+        if isinstance(resource, dict):
+            text = resource.get("text")
+            return str(text) if isinstance(text, str) else f"[resource {resource.get('uri')}]"
+    data = block.get("data")
+    size = f", {len(data) * 3 // 4} bytes" if isinstance(data, str) else ""
+    place = f" {block['uri']}" if "uri" in block else ""
+    media = f" {block['mimeType']}" if "mimeType" in block else ""
+    return f"[{kind}{place}{media}{size}]"
+
+
+def result_text(result: ToolResult) -> str:
+    """Write a result for a person: texts as they are, other blocks named, structured content where nothing else is."""
+    blocks = [_block_text(block) for block in result.content]
+    if not blocks and result.has_structured_content:
+        return json_text(result.structured_content)
+    return "\n".join(blocks)
