@@ -1,0 +1,248 @@
+"""The house rules: the arrow, the tags, the exports, the documentation, the size of files."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from mcp_actors import errors
+from mcp_actors.cli.options import VERBS
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "mcp_actors"
+DOCS = ROOT / "docs"
+TAGS = {"pure", "wire", "live", "door", "kit"}
+MAX_LINES = 400
+
+FILES = sorted(PACKAGE.rglob("*.py"))
+ROOMS = sorted(path.parent for path in PACKAGE.glob("*/__init__.py"))
+MODULES = [path for path in FILES if path.name not in {"__init__.py", "__main__.py"}]
+
+
+def relative(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
+def tag_of(room: Path) -> str | None:
+    match = re.match(r'"""\[(\w+)\] +\S.*\."""$', (room / "__init__.py").read_text("utf-8").splitlines()[0])
+    return match and match[1]
+
+
+def contracts() -> list[dict[str, object]]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    return project["tool"]["importlinter"]["contracts"]
+
+
+def documentation() -> str:
+    return "\n".join(path.read_text("utf-8") for path in sorted(DOCS.rglob("*.rst")))
+
+
+# ── rooms, tags, arrow ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=relative)
+def test_each_room_opens_with_its_tag(room: Path) -> None:
+    """The first line of every room says which law holds inside and which question it answers."""
+    assert tag_of(room) in TAGS
+
+
+def test_the_pure_tag_is_what_the_contract_says() -> None:
+    """The rooms tagged pure are exactly those that the import contract keeps pure, so the map cannot lie."""
+    [contract] = [contract for contract in contracts() if str(contract["name"]).startswith("Pure rooms")]
+    sources = contract["source_modules"]
+    assert isinstance(sources, list)
+
+    tagged = {f"mcp_actors.{room.name}" for room in ROOMS if tag_of(room) == "pure"}
+
+    assert tagged == {source for source in sources if (ROOT / Path(*source.split("."))).is_dir()}
+
+
+def test_every_room_and_file_of_the_package_has_a_floor() -> None:
+    """No room stands outside the arrow."""
+    [contract] = [contract for contract in contracts() if contract["type"] == "layers"]
+    layers = contract["layers"]
+    assert isinstance(layers, list)
+    floors = {name.strip() for layer in layers for name in layer.strip("()").split("|")}
+
+    inside = {f"mcp_actors.{path.stem}" for path in PACKAGE.glob("*.py") if not path.stem.startswith("__")}
+    inside |= {f"mcp_actors.{room.name}" for room in ROOMS}
+
+    assert inside == floors
+
+
+def check_imports(root: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / ".ci" / "check_imports.py")]
+    return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_the_arrow_holds() -> None:
+    """The import contracts are kept."""
+    pytest.importorskip("importlinter", reason="import-linter is in the lint group")
+
+    checked = check_imports(ROOT)
+
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "imports"),
+    [
+        ("config/planted.py", "import trio", "trio"),
+        ("config/planted.py", "import os", "os"),
+        ("tools/planted.py", "from time import monotonic", "time"),
+        ("protocol/planted.py", "from mcp_actors.transports.base import Sink", "mcp_actors.transports.base"),
+        ("protocol/planted.py", "from mcp_actors.config.specs import Batch", "mcp_actors.config.specs"),
+        ("transports/planted.py", "from mcp_actors.actors.lifecycle import Phase", "mcp_actors.actors.lifecycle"),
+        ("transports/planted.py", "import httpx", "httpx"),
+        ("actors/planted.py", "import asyncio", "asyncio"),
+        ("actors/planted.py", "from msgspec import json", "msgspec"),
+    ],
+)
+def test_a_planted_violation_is_found(tmp_path: Path, file: str, line: str, imports: str) -> None:
+    """An import that breaks a law fails the contract, which names file and line."""
+    pytest.importorskip("importlinter", reason="import-linter is in the lint group")
+    shutil.copytree(PACKAGE, tmp_path / "mcp_actors", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    (tmp_path / "mcp_actors" / file).write_text(f'"""Planted."""\n\n{line}\n', "utf-8")
+
+    checked = check_imports(tmp_path)
+
+    assert checked.returncode == 1
+    assert f"mcp_actors/{file}:3: imports {imports}" in checked.stdout.splitlines()
+
+
+PURE_FILES = [path for room in ROOMS if tag_of(room) == "pure" for path in sorted(room.rglob("*.py"))]
+
+
+@pytest.mark.parametrize("path", PURE_FILES, ids=relative)
+def test_pure_rooms_read_no_files(path: Path) -> None:
+    """A pure room opens nothing, awaits nothing and prints nothing."""
+    for node in ast.walk(tree_of(path)):
+        assert not isinstance(node, ast.AsyncFunctionDef | ast.Await), f"line {node.lineno}"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert node.func.id not in {"open", "print", "input", "__import__"}, f"line {node.lineno}"
+
+
+# ── exports ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("path", MODULES, ids=relative)
+def test_all_is_what_the_module_exports(path: Path) -> None:
+    """`__all__` is complete, true and free of privates: every public class and function, and nothing absent."""
+    module = import_module(module_name(path))
+    public = {
+        node.name
+        for node in tree_of(path).body
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_")
+    }
+
+    exported = module.__all__
+
+    assert public <= set(exported)
+    assert [name for name in exported if name.startswith("_") or not hasattr(module, name)] == []
+    assert len(set(exported)) == len(exported)
+
+
+def test_the_front_door_opens_on_everything_it_names() -> None:
+    """Every name of the package's `__all__` can be imported."""
+    package = import_module("mcp_actors")
+
+    assert [name for name in package.__all__ if not hasattr(package, name)] == []
+
+
+# ── words ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("path", MODULES, ids=relative)
+def test_each_module_says_what_it_owns(path: Path) -> None:
+    """A module's docstring opens with what it owns and goes on with what it is not."""
+    docstring = ast.get_docstring(tree_of(path)) or ""
+
+    assert docstring.startswith("Owns ")
+    assert "What this is not:" in docstring
+
+
+@pytest.mark.parametrize("path", FILES, ids=relative)
+def test_files_are_short_or_say_why(path: Path) -> None:
+    """A file of more than 400 lines gives its reason in its docstring, as ``Long because ...``."""
+    lines = path.read_text("utf-8").count("\n")
+
+    assert lines <= MAX_LINES or "Long because" in (ast.get_docstring(tree_of(path)) or ""), f"{lines} lines"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=relative)
+def test_public_coroutines_say_what_cancelling_does(path: Path) -> None:
+    """Every public async function of a public class or module has a Cancellation section."""
+    tree = tree_of(path)
+    bodies = [tree.body, *(node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name[0] != "_")]
+    silent = [
+        f"{node.name} (line {node.lineno})"
+        for body in bodies
+        for node in body
+        if isinstance(node, ast.AsyncFunctionDef)
+        and not node.name.startswith("_")
+        and "Cancellation:" not in (ast.get_docstring(node) or "")
+    ]
+
+    assert silent == []
+
+
+def test_every_error_is_drawn_and_documented() -> None:
+    """Each exception stands in the tree of its module's docstring, has a docstring and is in the reference."""
+    drawn = errors.__doc__ or ""
+    reference = documentation()
+
+    for name in errors.__all__:
+        assert re.search(rf"\b{name}\b", drawn), name
+        assert getattr(errors, name).__doc__, name
+        assert re.search(rf"\b{name}\b", reference), name
+
+
+def test_every_setting_is_documented() -> None:
+    """Each environment variable that the package reads stands in the reference."""
+    reference = documentation()
+    names = {
+        name
+        for path in FILES
+        for name in re.findall(r"""["'](MCP_[A-Z_]+|CLAUDE_[A-Z_]+)["']""", path.read_text("utf-8"))
+    }
+
+    assert names
+    assert sorted(name for name in names if name not in reference) == []
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_command_is_documented(verb: str) -> None:
+    """Each verb of the command line has its entry in the reference."""
+    assert re.search(rf"^mcp-actors {verb}$", (DOCS / "reference" / "commands.rst").read_text("utf-8"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "tests").rglob("test_*.py")), ids=relative)
+def test_every_test_states_one_behaviour(path: Path) -> None:
+    """Each test has a docstring."""
+    silent = [
+        f"{node.name} (line {node.lineno})"
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.name.startswith("test_")
+        and not ast.get_docstring(node)
+    ]
+
+    assert silent == []
