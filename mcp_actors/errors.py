@@ -97,6 +97,8 @@ class ConfigError(McpActorsError):
     remedy: str | None = None
     line: int | None = None
     column: int | None = None
+    # One of S034: unknown_type, url_missing_type, invalid_config, reserved_name; ours besides: unset_variable, unreadable.
+    category: str = "invalid_config"
 
     def describe(self) -> str:
         place = self.file or "configuration"
@@ -116,9 +118,13 @@ class ServerNotAllowed(ConfigError):
 
 @define(eq=False, kw_only=True, str=False, slots=False)
 class TransportError(McpActorsError):
-    """The wire. `stderr_tail` holds the last lines a child wrote, oldest first."""
+    """The wire. `stderr_tail` holds the last lines a child wrote, oldest first.
+
+    `can_retry` is false where the same attempt would fail the same way: no such command, a plain 404 (S413).
+    """
 
     reason: str
+    can_retry: bool = True
     exit_status: int | None = None
     http_status: int | None = None
     stderr_tail: Sequence[str] = ()
@@ -186,11 +192,15 @@ class UnsupportedRevision(RemoteProtocolError):
 
 @define(eq=False, kw_only=True, str=False, slots=False)
 class RpcError(McpActorsError):
-    """The peer answered a request with a JSON-RPC error. `data` is whatever it sent along (decoded JSON)."""
+    """The peer answered a request with a JSON-RPC error. `data` is whatever it sent along (decoded JSON).
+
+    `http_status` is the status it came with where that was not a success: 404 with -32001 is a lost session (S405).
+    """
 
     code: int
     message: str
     data: object = field(default=None, repr=False)
+    http_status: int | None = None
 
     def describe(self) -> str:
         return f"error {self.code}: {self.message}"

@@ -1,0 +1,263 @@
+"""Owns the JSON codec (the only doorway of msgspec) and the shape of JSON-RPC messages on the wire.
+
+What this is not: what messages mean; that is `inbound`, `outbound` and `session`.
+
+Rule 1: whatever arrives, decoding raises `RemoteProtocolError` or returns; no RecursionError, no ValueError gets out.
+Rule 2: results are not decoded with their envelope. They stay bytes until somebody wants to read them.
+Rule 3: text that is broken *inside* a string (half a surrogate pair, bytes that are no UTF-8) is mended with U+FFFD,
+since JavaScript servers cut strings in the middle of an emoji and the other 10 MB are still good. Structure never is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+
+import msgspec
+
+from mcp_actors.errors import LocalProtocolError, RemoteProtocolError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp_actors.jsontypes import Json, JsonObject
+    from mcp_actors.protocol.types import RequestId
+
+__all__ = [
+    "ABSENT",
+    "NO_JSON",
+    "Envelope",
+    "RawJson",
+    "decode",
+    "decode_envelope",
+    "decode_name",
+    "decode_object",
+    "encode",
+    "encode_answer",
+    "encode_error",
+    "encode_notification",
+    "encode_request",
+    "peek_result_type",
+    "raw_elements",
+    "raw_items",
+    "raw_json",
+    "raw_members",
+    "split_batch",
+]
+
+T = TypeVar("T")
+
+# JSON text that is embedded as it is when something around it is encoded.
+RawJson: TypeAlias = msgspec.Raw
+# The member was not there; None means that it was null.
+ABSENT: Final = msgspec.UNSET
+NO_JSON: Final = msgspec.Raw(b"")
+NULL: Final = b"null"
+
+# Mending walks the text once more; above this size a broken message is just broken.
+MAX_MENDED_BYTES: Final = 16 * 1024 * 1024
+_HIGH: Final = rb"\\u[dD][89abAB][0-9a-fA-F]{2}"
+_LOW: Final = rb"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+# Half a pair: an escape (an even number of backslashes before it) that lacks its other half.
+_HALF_PAIR: Final = re.compile(
+    rb"((?<!\\)(?:\\\\)*)(?:" + _HIGH + rb"(?!" + _LOW + rb")|(?<!" + _HIGH + rb")" + _LOW + rb")"
+)
+_BOM: Final = b"\xef\xbb\xbf"
+
+
+class Envelope(msgspec.Struct, gc=False, frozen=True):
+    """One incoming message with its members still undecoded, where they can be large."""
+
+    jsonrpc: object = ABSENT
+    id: object = ABSENT
+    method: object = ABSENT
+    params: msgspec.Raw = NO_JSON
+    result: msgspec.Raw = NO_JSON
+    error: msgspec.Raw = NO_JSON
+
+
+class _ResultHead(msgspec.Struct, gc=False, frozen=True):
+    resultType: object = ABSENT  # noqa: N815 - the wire's spelling
+
+
+class _Named(msgspec.Struct, gc=False, frozen=True):
+    name: str
+
+
+def _encode_other(value: object) -> object:
+    """Turn the read-only containers that `Json` allows into what the codec knows."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence):
+        return list(value)
+    raise TypeError(f"no JSON for {type(value).__name__}")
+
+
+_encoder: Final = msgspec.json.Encoder(enc_hook=_encode_other)
+_encode: Final = _encoder.encode
+_decode_any: Final = msgspec.json.Decoder().decode
+_decode_envelope: Final = msgspec.json.Decoder(Envelope).decode
+_decode_head: Final = msgspec.json.Decoder(_ResultHead).decode
+_decode_named: Final = msgspec.json.Decoder(_Named).decode
+_decode_members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_decode_elements: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
+
+
+def encode(value: object) -> bytes:
+    """Encode a JSON value, compact, in UTF-8. NaN and infinities become null, as JSON has none.
+
+    Raises:
+        LocalProtocolError: `value` is no JSON, or nests too deep.
+    """
+    try:
+        return _encode(value)
+    except (TypeError, ValueError, OverflowError, RecursionError) as exc:
+        raise LocalProtocolError(reason=f"cannot be written as JSON: {exc}") from exc
+
+
+def encode_request(request_id: RequestId, method: str, params: JsonObject | None) -> bytes:
+    """Encode a request; `params` None leaves the member out."""
+    if params is None:
+        return encode({"jsonrpc": "2.0", "id": request_id, "method": method})
+    return encode({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
+
+
+def encode_notification(method: str, params: JsonObject | None) -> bytes:
+    """Encode a notification; `params` None leaves the member out."""
+    if params is None:
+        return encode({"jsonrpc": "2.0", "method": method})
+    return encode({"jsonrpc": "2.0", "method": method, "params": params})
+
+
+def encode_answer(request_id: RequestId, result: JsonObject | RawJson) -> bytes:
+    """Encode the successful answer to a request of the peer."""
+    return encode({"jsonrpc": "2.0", "id": request_id, "result": result})
+
+
+def encode_error(request_id: RequestId, code: int, message: str) -> bytes:
+    """Encode the refusal of a request of the peer."""
+    return encode({"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": message}})
+
+
+def raw_json(data: bytes) -> RawJson:
+    """Mark `data`, which must be one JSON text, to be embedded as it is."""
+    return msgspec.Raw(data)
+
+
+def _mend(raw: bytes) -> bytes | None:
+    """Replace what is broken inside strings; None when there is nothing of the kind."""
+    if len(raw) > MAX_MENDED_BYTES:
+        return None
+    mended = _HALF_PAIR.sub(rb"\1\\ufffd", raw.removeprefix(_BOM))
+    mended = mended.decode("utf-8", "replace").encode()
+    return None if mended == raw else mended
+
+
+def _decoded(decoder: Callable[[bytes], T], raw: bytes) -> T:
+    """Run `decoder`, a second time on mended text where that can help (rule 3), with the errors of rule 1."""
+    try:
+        return decoder(raw)
+    except msgspec.ValidationError as exc:
+        raise RemoteProtocolError(reason=f"unexpected JSON: {exc}") from exc
+    except RecursionError as exc:
+        raise RemoteProtocolError(reason="JSON nests too deep") from exc
+    except (msgspec.DecodeError, ValueError) as exc:
+        mended = _mend(raw)
+        if mended is None:
+            raise RemoteProtocolError(reason=f"malformed JSON: {exc}") from exc
+    try:
+        return decoder(mended)
+    except (msgspec.DecodeError, ValueError, RecursionError) as exc:
+        raise RemoteProtocolError(reason=f"malformed JSON: {exc}") from exc
+
+
+def decode(raw: bytes) -> Json:
+    """Decode one JSON text; integers are exact, whatever their size.
+
+    Raises:
+        RemoteProtocolError: malformed, too deep, or a number out of range.
+    """
+    value: Json = _decoded(_decode_any, raw)
+    return value
+
+
+def decode_object(raw: bytes) -> dict[str, Json]:
+    """Decode one JSON text that must be an object.
+
+    Raises:
+        RemoteProtocolError: malformed, too deep, or no object.
+    """
+    value = decode(raw)
+    if not isinstance(value, dict):
+        raise RemoteProtocolError(reason="not a JSON object")
+    return value
+
+
+def decode_envelope(raw: bytes) -> Envelope:
+    """Decode the outside of one message. The cost of the inside is that of skipping it.
+
+    Raises:
+        RemoteProtocolError: malformed, too deep, or no object (a batch, for one).
+    """
+    try:
+        return _decode_envelope(raw)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return _decoded(_decode_envelope, raw)
+
+
+def peek_result_type(result: bytes) -> object:
+    """Read `resultType` of a result, decoding nothing else; `ABSENT` when it is not there."""
+    if b'"resultType"' not in result:  # a scan is cheaper than skipping through JSON
+        return ABSENT
+    return _decoded(_decode_head, result).resultType
+
+
+def decode_name(raw: bytes) -> str:
+    """Read the `name` of a list item, decoding nothing else.
+
+    Raises:
+        RemoteProtocolError: malformed, too deep, no object, or without a string under `name`.
+    """
+    return _decoded(_decode_named, raw).name
+
+
+def raw_members(raw: bytes) -> dict[str, bytes]:
+    """Split an object into its members, values undecoded.
+
+    Raises:
+        RemoteProtocolError: malformed, too deep, or no object.
+    """
+    return {key: bytes(value) for key, value in _decoded(_decode_members, raw).items()}
+
+
+def raw_elements(raw: bytes) -> list[bytes]:
+    """Split an array into its elements, undecoded.
+
+    Raises:
+        RemoteProtocolError: malformed, too deep, or no array.
+    """
+    return [bytes(value) for value in _decoded(_decode_elements, raw)]
+
+
+def raw_items(raw: bytes, key: str) -> list[bytes]:
+    """Give the undecoded elements of the array under `key` of a list result.
+
+    Raises:
+        RemoteProtocolError: malformed, or no array is there.
+    """
+    items = raw_members(raw).get(key)
+    if items is None:
+        raise RemoteProtocolError(reason=f"the list result has no {key!r}")
+    return raw_elements(items)
+
+
+def split_batch(raw: bytes) -> list[bytes] | None:
+    """Split a batch into its messages; None when `raw` is no array (C14, fault 77).
+
+    Raises:
+        RemoteProtocolError: an array, but a malformed one.
+    """
+    if not raw.lstrip()[:1] == b"[":
+        return None
+    return raw_elements(raw)

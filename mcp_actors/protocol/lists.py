@@ -1,0 +1,115 @@
+"""Owns the walk over the pages of one list: what to ask next, what was gathered, and when to stop.
+
+What this is not: typed tools; items stay the bytes that the server sent (B12).
+
+Rules. A cursor is opaque; only null or absent ends the list, an empty string does not. A cursor that repeats, too many
+pages, items or bytes end the walk with a warning, and what was gathered is kept (S150, faults 70 and 71).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from attrs import define, field
+
+from mcp_actors.errors import RemoteProtocolError
+from mcp_actors.protocol.jsonrpc import decode, raw_elements, raw_members
+
+if TYPE_CHECKING:
+    from mcp_actors.jsontypes import JsonObject
+
+__all__ = ["LIST_KEYS", "PageCollector"]
+
+# Maps list method -> the key of its array.
+LIST_KEYS: Final = {
+    "tools/list": "tools",
+    "prompts/list": "prompts",
+    "resources/list": "resources",
+    "resources/templates/list": "resourceTemplates",
+}
+# Maps key of the array -> the member that makes an item one of a kind.
+_IDENTITY: Final = {"tools": "name", "prompts": "name", "resources": "uri", "resourceTemplates": "uriTemplate"}
+# A page may be bad from end to end; nobody reads more warnings than this.
+_MAX_WARNINGS: Final = 20
+
+
+@define(eq=False)
+class PageCollector:
+    """Gathers one list over its pages.
+
+    Ask for `first()`, then feed each result until `feed` returns None.
+    """
+
+    method: str
+    key: str
+    max_pages: int = 1000
+    max_items: int = 10_000
+    # All pages together, as sent.
+    max_bytes: int = 64 * 1024 * 1024
+    # Undecoded items in the server's order, without duplicates.
+    items: list[bytes] = field(factory=list, init=False)
+    # What was left out or cut short, in words; at most a few.
+    warnings: list[str] = field(factory=list, init=False)
+    pages: int = field(default=0, init=False)
+    _bytes: int = field(default=0, init=False)
+    _cursors: set[str] = field(factory=set, init=False)
+    _identities: set[str] = field(factory=set, init=False)
+
+    def first(self) -> JsonObject:
+        """Give the parameters of the first request."""
+        return {}
+
+    def feed(self, result: bytes) -> JsonObject | None:
+        """Take the result of one page; return the parameters of the next request, None at the end.
+
+        Raises:
+            RemoteProtocolError: the page is no list result (S149). What was gathered before stays in `items`.
+        """
+        members = raw_members(result)
+        if self.key not in members:
+            raise RemoteProtocolError(reason=f"the answer to {self.method} has no {self.key!r}")
+        elements = raw_elements(members[self.key])
+        cursor = decode(members.get("nextCursor", b"null"))
+        self.pages += 1
+        self._bytes += len(result)
+        for item in elements:
+            if len(self.items) >= self.max_items:
+                self._warn(f"stopped at {self.max_items} items")
+                return None
+            self._take(item)
+        return self._next(cursor)
+
+    def _take(self, item: bytes) -> None:
+        """Keep one item, or say why not: one bad item costs only itself (S149)."""
+        name = _IDENTITY.get(self.key, "name")
+        try:
+            identity = decode(raw_members(item).get(name, b"null"))
+        except RemoteProtocolError:
+            identity = None
+        if not isinstance(identity, str):
+            self._warn(f"an item without {name!r} was left out")
+        elif identity in self._identities:
+            self._warn(f"the duplicate {identity[:80]!r} was left out")
+        else:
+            self._identities.add(identity)
+            self.items.append(item)
+
+    def _next(self, cursor: object) -> JsonObject | None:
+        if cursor is None:
+            return None
+        if not isinstance(cursor, str):
+            self._warn("stopped at a cursor that is no string")
+        elif cursor in self._cursors:
+            self._warn(f"stopped after {self.pages} pages: the cursor repeats")
+        elif self.pages >= self.max_pages:
+            self._warn(f"stopped at {self.max_pages} pages")
+        elif self._bytes >= self.max_bytes:
+            self._warn(f"stopped at {self.max_bytes} bytes")
+        else:
+            self._cursors.add(cursor)
+            return {"cursor": cursor}
+        return None
+
+    def _warn(self, text: str) -> None:
+        if len(self.warnings) < _MAX_WARNINGS:
+            self.warnings.append(f"{self.method}: {text}")
