@@ -89,7 +89,7 @@ def _add_shared(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--approve-project",
         action="store_true",
-        help="run the servers of project .mcp.json files (also MCP_ACTORS_APPROVE_PROJECT=1); they are disabled otherwise",
+        help="run servers of project .mcp.json files, else disabled (also MCP_ACTORS_APPROVE_PROJECT=1)",
     )
     group.add_argument("--debug", action="store_true", help="log to standard error (also MCP_DEBUG=1)")
 
@@ -101,7 +101,7 @@ def _top_parser() -> _Parser:
         prog="mcp-actors",
         usage="mcp-actors [OPTIONS] VERB ...",
         description="Run a fleet of MCP servers.\n\nverbs (each has its own --help):\n" + table,
-        epilog="exit codes: 0 ok, 1 failed, 2 usage, 3 configuration error, 4 login needed, 5 timed out, 130 interrupted",
+        epilog="exit codes: 0 ok, 1 failed, 2 usage, 3 configuration, 4 login needed, 5 timed out, 130 interrupted",
     )
     parser.add_argument("--version", action="store_true", help="print the version and exit")
     _add_shared(parser)

@@ -12,12 +12,17 @@ import sys
 
 from mcp_actors.cli.exits import OutputClosed
 
-__all__ = ["close_quietly", "emit", "emit_bytes", "is_terminal", "note"]
+__all__ = ["close_quietly", "emit", "emit_bytes", "has_colour", "is_terminal", "note"]
 
 
 def is_terminal() -> bool:
     """Whether standard output is a terminal."""
     return sys.stdout is not None and sys.stdout.isatty()
+
+
+def has_colour() -> bool:
+    """Whether standard output is a terminal that nobody asked to stay plain (NO_COLOR)."""
+    return is_terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def emit(text: str) -> None:

@@ -86,7 +86,5 @@ def leftovers(pid: int, groups: Collection[int], spared: Collection[int] = ()) -
     safe = set(spared)
     for each in spared:
         safe.update(process.pid for process in descendants(each, table))
-    ours = {process.pid for process in descendants(pid, table)}
-    return [
-        process for process in table if process.pid not in safe and (process.pid in ours or process.group in groups)
-    ]
+    ours = {process.pid for process in descendants(pid, table)} - safe
+    return [each for each in table if each.pid in ours or (each.group in groups and each.pid not in safe)]

@@ -29,6 +29,7 @@ __all__ = [
     "seconds_text",
     "server_row",
     "server_table",
+    "server_text",
     "summary_line",
     "tool_row",
     "tool_table",
@@ -44,6 +45,11 @@ _STATE_COLOURS: Final[Mapping[str, str]] = {
     "disabled": "2",
 }
 MAX_DESCRIPTION_CHARS: Final = 100
+# The documented keys of a row of ``list --json``, in order.
+ROW_KEYS: Final = (
+    *("name", "state", "reason", "phase", "transport", "scope", "era", "revision"),
+    *("tools", "resources", "prompts", "pid", "error", "elapsed_ms"),
+)
 
 
 def clean(text: str) -> str:
@@ -103,8 +109,7 @@ def invalid_row(name: str, error: str) -> dict[str, Json]:
         "phase": "stopped",
         "error": error,
     }
-    keys = "name state reason phase transport scope era revision tools resources prompts pid error elapsed_ms".split()
-    return {key: known.get(key) for key in keys}
+    return {key: known.get(key) for key in ROW_KEYS}
 
 
 def _columns(rows: Iterable[Sequence[str]]) -> list[str]:
@@ -159,6 +164,27 @@ def summary_line(rows: Sequence[JsonObject]) -> str:
     return f"{len(rows)} server{'' if len(rows) == 1 else 's'}: {parts}" if rows else "no servers"
 
 
+def server_text(shown: JsonObject) -> str:
+    """Write what ``get`` shows, for a person: a line for each fact, then the tools' names."""
+    status = shown["status"]
+    assert isinstance(status, dict)
+    lines = [f"{shown['name']}: {status['state']} ({status['reason']})", f"  from {shown['source']} ({shown['scope']})"]
+    lines.append("  entry " + json.dumps(shown["entry"], ensure_ascii=False))
+    facts = ("transport", "era", "revision", "pid", "resources", "prompts", "elapsed_ms")
+    lines += [f"  {fact} {status[fact]}" for fact in facts if status[fact] is not None]
+    lines += [f"  {part}" for part in str(status["error"] or "").splitlines()]
+    if shown["remedy"]:
+        lines.append(f"  -> {shown['remedy']}")
+    warnings, tools = shown["warnings"], shown["tools"]
+    assert isinstance(warnings, list)
+    assert isinstance(tools, list)
+    lines += [f"  warning: {warning}" for warning in warnings]
+    lines.append(f"  {len(tools)} tools" + (": " + ", ".join(map(str, tools)) if tools else ""))
+    return "\n".join(
+        clean_line(line, 2000) if not line.startswith("  ") else "  " + clean_line(line, 2000) for line in lines
+    )
+
+
 # ── tools ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -179,11 +205,12 @@ def tool_table(tools: Sequence[Tool]) -> str:
     if not tools:
         return "no tools"
     return "\n".join(
-        _columns(
-            [clean_line(f"{tool.server}.{tool.name}"), clean_line(tool.description, MAX_DESCRIPTION_CHARS)]
-            for tool in tools
-        )
+        _columns([_tool_route(tool), clean_line(tool.description, MAX_DESCRIPTION_CHARS)] for tool in tools)
     )
+
+
+def _tool_route(tool: Tool) -> str:
+    return clean_line(f"{tool.server}.{tool.name}")
 
 
 def _block_text(block: JsonObject) -> str:

@@ -2,9 +2,9 @@
 
 What this is not: the stop itself; that is the runtime's, when the scope around it is cancelled.
 
-Theory. The verb runs in a scope of its own, the reader of signals beside it. The scope is cancelled by the first signal,
-and everything beneath it stops by its own rules, shielded where those say so; the reader stays awake meanwhile, so that a
-second signal can take the wait away: it kills what is left of our descendants, and the shielded stop finds them gone.
+Theory. The verb runs in a scope of its own, the reader of signals beside it. The first signal cancels the scope, and
+all beneath it stops by its own rules, shielded where those say so; the reader stays awake meanwhile, so that a second
+signal can take the wait away: it kills what is left of our descendants, and the shielded stop finds them gone.
 """
 
 from __future__ import annotations

@@ -1,0 +1,157 @@
+"""Owns the way from global options to a running fleet: load, approve, open, wait; the same for every verb.
+
+What this is not: the reading of files (`loading`), nor the runtime. Nothing here prints data.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final
+
+import trio
+from attrs import evolve, frozen
+
+from mcp_actors.cli import exits, output
+from mcp_actors.cli.progress import fleet_text, open_progress
+from mcp_actors.config.settings import read_settings
+from mcp_actors.config.specs import RestartType, Scope
+from mcp_actors.errors import ConfigError, ServerNotReady, UnknownServer
+from mcp_actors.loading import load_config
+from mcp_actors.runtime import open_runtime
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+
+    from mcp_actors.actors.lifecycle import ServerStatus
+    from mcp_actors.cli.options import GlobalOptions
+    from mcp_actors.cli.progress import Progress
+    from mcp_actors.config.settings import Settings
+    from mcp_actors.config.specs import ServerSpec
+    from mcp_actors.runtime import Runtime
+
+__all__ = ["Plan", "load_plan", "open_fleet", "refuse", "remedy_of", "settle", "unknown_server"]
+
+PENDING_APPROVAL: Final = "pending-approval"
+APPROVE_REMEDY: Final = "a project file asks for this server: run again with --approve-project to allow it"
+
+
+@frozen
+class Plan:
+    """What the options and the files say should run, and what was wrong with them."""
+
+    specs: tuple[ServerSpec, ...]
+    problems: tuple[ConfigError, ...]
+    settings: Settings
+    # What was left out or guessed, one line each.
+    notes: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the usable entries, in configuration order."""
+        return tuple(spec.name for spec in self.specs)
+
+    @property
+    def invalid(self) -> dict[str, ConfigError]:
+        """Maps the name of an entry that cannot be used -> why; names that another file gives a usable entry are none."""
+        usable = {None, *self.names}
+        return {each.server: each for each in self.problems if each.server is not None and each.server not in usable}
+
+    @property
+    def has_unusable_file(self) -> bool:
+        """Whether a whole file could not be used."""
+        return any(problem.server is None for problem in self.problems)
+
+    def spec(self, name: str) -> ServerSpec:
+        """Find one entry.
+
+        Raises:
+            ConfigError: it exists and cannot be used.
+            UnknownServer: there is none of that name.
+        """
+        for spec in self.specs:
+            if spec.name == name:
+                return spec
+        if name in self.invalid:
+            raise self.invalid[name]
+        raise unknown_server(name, self.names)
+
+    def only(self, name: str) -> Plan:
+        """Give the plan that starts this server alone."""
+        return evolve(self, specs=(self.spec(name),))
+
+    def once(self) -> Plan:
+        """Give the plan in which a death is final: a verb that looks and leaves reports the first failure."""
+        return evolve(self, specs=tuple(evolve(spec, restart_type=RestartType.TEMPORARY) for spec in self.specs))
+
+
+def unknown_server(name: str, names: Sequence[str]) -> UnknownServer:
+    """Make the error for a name that nothing answers to; it lists what exists."""
+    from difflib import get_close_matches
+
+    error = UnknownServer(name=name, nearest=get_close_matches(name, names, n=3, cutoff=0.5))
+    error.add_note(f"configured: {', '.join(names)}" if names else "no server is configured")
+    return error
+
+
+def approve(specs: Iterable[ServerSpec], *, approves_project: bool) -> tuple[ServerSpec, ...]:
+    """Hold back what a project file asks for until a person agreed (fault 109, S023)."""
+    return tuple(
+        evolve(spec, is_enabled=False, disabled_reason=PENDING_APPROVAL)
+        if spec.scope is Scope.PROJECT and spec.is_enabled and not approves_project
+        else spec
+        for spec in specs
+    )
+
+
+def load_plan(shared: GlobalOptions, environ: Mapping[str, str] = os.environ) -> Plan:
+    """Read what should run, and tell what is wrong with it on standard error.
+
+    Raises:
+        ConfigError: a file or text given with ``--config`` cannot be used at all, or no usable file is left.
+    """
+    settings, warnings = read_settings(environ)
+    loaded = load_config(shared.configs, strict=shared.is_strict, environ=environ)
+    plan = Plan(
+        approve(loaded.specs, approves_project=shared.approves_project), loaded.problems, settings, loaded.notes
+    )
+    files = [problem for problem in plan.problems if problem.server is None]
+    if files and (shared.configs or not plan.specs):
+        raise ExceptionGroup("configuration", files)
+    for text in (*warnings, *map(str, plan.notes), *map(str, plan.problems)):
+        output.note(text)
+    return plan
+
+
+@asynccontextmanager
+async def open_fleet(plan: Plan) -> AsyncIterator[Runtime]:
+    """Start what the plan says; leaving stops all of it."""
+    async with open_runtime(plan.specs, settings=plan.settings) as runtime:
+        yield runtime
+
+
+async def _show_changes(runtime: Runtime, progress: Progress) -> None:
+    with runtime.watch() as changes:
+        async for _ in changes:
+            progress.show(fleet_text(runtime.status()))
+
+
+async def settle(runtime: Runtime, names: Collection[str] | None = None) -> None:
+    """Wait until every server (or those named) is up or has failed its try, with progress on a terminal."""
+    with open_progress(fleet_text(runtime.status())) as progress:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_show_changes, runtime, progress)
+            await runtime.wait_ready(names)
+            nursery.cancel_scope.cancel()
+
+
+def remedy_of(status: ServerStatus) -> str | None:
+    """Say what a person can do about a server's state; None where nothing is to be done or known."""
+    return APPROVE_REMEDY if status.reason == PENDING_APPROVAL else status.remedy
+
+
+def refuse(status: ServerStatus) -> int:
+    """Say on standard error why a server takes no calls and what to do; give the exit code that this means."""
+    why = status.reason + (f": {status.error}" if status.error else "")
+    output.note(str(ServerNotReady(server=status.name, state=str(status.state), reason=why, remedy=remedy_of(status))))
+    return exits.code_of_state(str(status.state), status.reason)

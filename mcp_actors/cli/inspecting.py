@@ -1,0 +1,146 @@
+"""Owns the verbs that look and leave: ``list``, ``tools``, ``get``.
+
+What this is not: a view of a running service; each of these starts what it shows, and stops it.
+
+Rule 1: heavy imports stand inside functions (``--help`` stays fast).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from mcp_actors.cli import exits, output
+
+if TYPE_CHECKING:
+    import argparse
+
+    from mcp_actors.cli.fleet import Plan
+    from mcp_actors.cli.options import GlobalOptions
+    from mcp_actors.jsontypes import Json
+
+__all__ = ["configure_get", "configure_list", "configure_tools", "run_get", "run_list", "run_tools"]
+
+
+# ── list ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def configure_list(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``list``."""
+    parser.add_argument("--json", action="store_true", help='print {"servers": [...]}')
+
+
+def run_list(shared: GlobalOptions, own: argparse.Namespace) -> int:
+    """Connect all, report, stop all; 0 when every enabled server is connected."""
+    from mcp_actors.cli.fleet import load_plan
+    from mcp_actors.cli.signals import run_interruptibly
+
+    plan = load_plan(shared)
+    return run_interruptibly(partial(_list, plan, as_json=own.json))
+
+
+async def _list(plan: Plan, *, as_json: bool) -> int:
+    from mcp_actors.cli import render
+    from mcp_actors.cli.fleet import open_fleet, remedy_of, settle
+
+    async with open_fleet(plan.once()) as runtime:
+        await settle(runtime)
+        statuses = runtime.status()
+    rows = [render.server_row(status) for status in statuses.values()]
+    rows += [render.invalid_row(name, problem.describe()) for name, problem in plan.invalid.items()]
+    if as_json:
+        output.emit(render.json_text({"servers": rows}))
+    else:
+        remedies = {name: remedy for name, status in statuses.items() if (remedy := remedy_of(status))}
+        if rows:
+            output.emit(render.server_table(rows, remedies, has_colour=output.has_colour()))
+        output.note(render.summary_line(rows), prefix="")
+    if plan.has_unusable_file:
+        return exits.CONFIG
+    return exits.OK if all(row["state"] in ("connected", "disabled") for row in rows) else exits.FAILED
+
+
+# ── tools ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def configure_tools(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``tools``."""
+    parser.add_argument("server", nargs="?", metavar="SERVER", help="only this server's; no other is started")
+    parser.add_argument("--json", action="store_true", help='print {"tools": [...]}')
+
+
+def run_tools(shared: GlobalOptions, own: argparse.Namespace) -> int:
+    """List tools; 0 when every enabled server that was asked is connected."""
+    from mcp_actors.cli.fleet import load_plan
+    from mcp_actors.cli.signals import run_interruptibly
+
+    plan = load_plan(shared)
+    if own.server is not None:
+        plan = plan.only(own.server)
+    return run_interruptibly(partial(_tools, plan, own.server, as_json=own.json))
+
+
+async def _tools(plan: Plan, server: str | None, *, as_json: bool) -> int:
+    from mcp_actors.actors.lifecycle import ServerState
+    from mcp_actors.cli import render
+    from mcp_actors.cli.fleet import open_fleet, refuse, settle
+
+    async with open_fleet(plan.once()) as runtime:
+        await settle(runtime)
+        statuses, catalog = runtime.status(), runtime.catalog
+    if server is not None and not statuses[server].is_connected:
+        return refuse(statuses[server])
+    tools = [tool for name in statuses for tool in catalog.tools_of(name)]
+    if as_json:
+        output.emit(render.json_text({"tools": [render.tool_row(tool) for tool in tools]}))
+    else:
+        output.emit(render.tool_table(tools))
+    missing = [
+        status for status in statuses.values() if status.state not in (ServerState.CONNECTED, ServerState.DISABLED)
+    ]
+    for status in missing:
+        output.note(str(not_ready(status)))
+    return exits.FAILED if missing or plan.invalid else exits.OK
+
+
+# ── get ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def configure_get(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``get``."""
+    parser.add_argument("name", metavar="NAME", help="a configured server")
+    parser.add_argument("--json", action="store_true", help="print one object")
+
+
+def run_get(shared: GlobalOptions, own: argparse.Namespace) -> int:
+    """Show one server, started alone; 0 when it is connected or disabled."""
+    from mcp_actors.cli.fleet import load_plan
+    from mcp_actors.cli.signals import run_interruptibly
+
+    plan = load_plan(shared).only(own.name)
+    return run_interruptibly(partial(_get, plan, own.name, as_json=own.json))
+
+
+async def _get(plan: Plan, name: str, *, as_json: bool) -> int:
+    from mcp_actors.cli import render
+    from mcp_actors.cli.fleet import open_fleet, remedy_of, settle
+    from mcp_actors.cli.redact import redact_entry
+
+    async with open_fleet(plan.once()) as runtime:
+        await settle(runtime)
+        status, tools = runtime.status()[name], runtime.catalog.tools_of(name)
+    spec = plan.spec(name)
+    shown: dict[str, Json] = {
+        "name": name,
+        "scope": str(spec.scope),
+        "source": spec.source,
+        "entry": redact_entry(spec.raw),
+        "status": render.server_row(status),
+        "remedy": remedy_of(status),
+        "warnings": list(status.warnings),
+        "tools": [tool.name for tool in tools],
+    }
+    output.emit(render.json_text(shown) if as_json else render.server_text(shown))
+    if status.is_connected or not spec.is_enabled:
+        return exits.OK
+    return exits.code_of_state(str(status.state), status.reason)
