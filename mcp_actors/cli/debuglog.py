@@ -9,16 +9,19 @@ Source:
 from __future__ import annotations
 
 import logging
+import re
 import sys
 from typing import Final
 
-from mcp_actors.cli.render import clean
+from mcp_actors.cli.render import clean, clean_line
 
 __all__ = ["PrefixFormatter", "install_log"]
 
 ROOT: Final = "mcp_actors"
 # Stands where no single server is meant.
 FLEET: Final = "*"
+# A message that names its server itself.
+_TAGGED: Final = re.compile(r"\[MCP:(.*?)\] ?")
 
 
 class PrefixFormatter(logging.Formatter):
@@ -26,10 +29,15 @@ class PrefixFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Write one record as one or more lines, cleaned."""
-        server = clean(str(getattr(record, "server", None) or FLEET)).replace("\n", " ")
+        text = super().format(record)
+        tagged = _TAGGED.match(text)
+        if tagged is not None:
+            server, text = tagged.group(1), text[tagged.end() :]
+        else:
+            server = str(getattr(record, "server", None) or FLEET)
+        prefix = f"[MCP:{clean_line(server)}]"
         level = "" if record.levelno < logging.WARNING else f"{record.levelname}: "
-        lines = clean(level + super().format(record)).splitlines() or [""]
-        return "\n".join(f"[MCP:{server}] {line}" for line in lines)
+        return "\n".join(f"{prefix} {line}" for line in clean(level + text).splitlines() or [""])
 
 
 def install_log(level: int, *, is_debug: bool) -> None:

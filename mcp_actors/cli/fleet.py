@@ -53,8 +53,8 @@ class Plan:
 
     @property
     def invalid(self) -> dict[str, ConfigError]:
-        """Maps the name of an entry that cannot be used -> why; names that another file gives a usable entry are none."""
-        usable = {None, *self.names}
+        """Maps the name of an entry that cannot be used -> why; not what another file defines in its stead."""
+        usable = set(self.names)
         return {each.server: each for each in self.problems if each.server is not None and each.server not in usable}
 
     @property

@@ -99,7 +99,7 @@ async def _tools(plan: Plan, server: str | None, *, as_json: bool) -> int:
         status for status in statuses.values() if status.state not in (ServerState.CONNECTED, ServerState.DISABLED)
     ]
     for status in missing:
-        output.note(str(not_ready(status)))
+        refuse(status)
     return exits.FAILED if missing or plan.invalid else exits.OK
 
 

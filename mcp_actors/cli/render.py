@@ -180,9 +180,8 @@ def server_text(shown: JsonObject) -> str:
     assert isinstance(tools, list)
     lines += [f"  warning: {warning}" for warning in warnings]
     lines.append(f"  {len(tools)} tools" + (": " + ", ".join(map(str, tools)) if tools else ""))
-    return "\n".join(
-        clean_line(line, 2000) if not line.startswith("  ") else "  " + clean_line(line, 2000) for line in lines
-    )
+    indents = (line[: len(line) - len(line.lstrip())] for line in lines)
+    return "\n".join(indent + clean_line(line, 2000) for indent, line in zip(indents, lines, strict=True))
 
 
 # ── tools ────────────────────────────────────────────────────────────────────────────────────────────────────────────
