@@ -1,0 +1,114 @@
+"""Owns finding the program of a server on POSIX: which file is started, or a clear reason why none is.
+
+What this is not: Windows, whose rules are `windows_commands`; nor starting it (`process`). The file system is asked
+through one function that is passed in, so the rules themselves are pure.
+
+Rule 1: the PATH is the child's, not ours, and relative names start at the child's directory (fault 15).
+Rule 2: an error names the command, the PATH that was searched, and what to do.
+"""
+
+from __future__ import annotations
+
+import enum
+import os
+import posixpath
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from mcp_actors.errors import ConnectFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["FileKind", "LookUp", "look_up", "resolve_command"]
+
+
+class FileKind(enum.Enum):
+    """What stands at a path, as far as starting it is concerned."""
+
+    MISSING = "does not exist"
+    DIRECTORY = "is a directory"
+    NOT_EXECUTABLE = "is not executable"
+    EXECUTABLE = "is executable"
+
+
+# Path -> what stands there.
+LookUp: TypeAlias = Callable[[str], FileKind]
+
+# What execvp takes when the environment has no PATH.
+_DEFAULT_PATH: Final = "/bin:/usr/bin"
+
+_REMEDIES: Final[Mapping[FileKind, str]] = {
+    FileKind.MISSING: "check the spelling, or write the full path of the program",
+    FileKind.DIRECTORY: "write the path of the program inside it",
+    FileKind.NOT_EXECUTABLE: "make it executable with chmod +x, or start it through its interpreter",
+}
+
+
+def look_up(path: str) -> FileKind:
+    """Ask the file system what stands at `path`."""
+    try:
+        mode = Path(path).stat().st_mode
+    except (OSError, ValueError):
+        return FileKind.MISSING
+    if stat.S_ISDIR(mode):
+        return FileKind.DIRECTORY
+    return FileKind.EXECUTABLE if os.access(path, os.X_OK) else FileKind.NOT_EXECUTABLE
+
+
+def resolve_command(command: str, *, environ: Mapping[str, str], cwd: str, look_up: LookUp = look_up) -> str:
+    """Find the file that `command` starts.
+
+    Args:
+        command: a name to look up on the PATH, or a path.
+        environ: the child's whole environment.
+        cwd: absolute directory that the child starts in.
+        look_up: tells what stands at a path.
+
+    Returns:
+        An absolute path.
+
+    Raises:
+        ConnectFailed: there is no such file or it cannot be started.
+
+    Source:
+        Issue 2 point 3, fault 15.
+    """
+    if not command.strip():
+        raise ConnectFailed(
+            reason="the command is empty: set `command` to the program that starts the server", can_retry=False
+        )
+    if "/" in command:
+        path = posixpath.join(cwd, command)
+        kind = look_up(path)
+        if kind is FileKind.EXECUTABLE:
+            return path
+        raise ConnectFailed(
+            reason=f"command {command!r} {kind.value} ({_remedy(command, kind, look_up)})", can_retry=False
+        )
+    search = environ.get("PATH", _DEFAULT_PATH)
+    best = FileKind.MISSING
+    for directory in search.split(":"):
+        path = posixpath.join(cwd, directory, command)
+        kind = look_up(path)
+        if kind is FileKind.EXECUTABLE:
+            return path
+        if kind is FileKind.NOT_EXECUTABLE:
+            best = kind
+    what = "not found" if best is FileKind.MISSING else "found, but not executable,"
+    raise ConnectFailed(
+        reason=f"command {command!r} {what} on the PATH of the server's environment: {search or '(empty)'} "
+        f"({_remedy(command, best, look_up)})",
+        can_retry=False,
+    )
+
+
+def _remedy(command: str, kind: FileKind, look_up: LookUp) -> str:
+    if command.startswith("~"):
+        return "~ is not expanded here: write ${HOME} instead"
+    first, *rest = command.split()
+    if rest and look_up(command) is FileKind.MISSING:
+        return f"the command holds a space: put {first!r} in `command` and the rest in `args`"
+    return _REMEDIES[kind]

@@ -1,0 +1,324 @@
+"""Owns the stdio transport: one child process, whole lines in both directions, a bounded memory of what else it said.
+
+What this is not: MCP. A line that begins like a JSON object or batch goes to the sink unread; all others are noise.
+
+Rule 1: whatever way `run` is left, the child's whole tree is stopped first, shielded and bounded (faults 1-3, 94, S145).
+Rule 2: reading never waits for writing, for the sink, or for a log (faults 7, 18).
+Rule 3: the end is judged once, a short moment after its first sign, so that the cause carries exit status and last
+words; everybody who asks gets that cause (faults 5, 17).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import trio
+from attrs import define, field
+
+from mcp_actors.config.specs import StdioTarget
+from mcp_actors.errors import ConnectFailed, RemoteProtocolError, TransportBroken, TransportClosed, TransportError
+from mcp_actors.protocol.framing import LineFramer, encode_line
+from mcp_actors.transports import ladder
+from mcp_actors.transports.base import Diagnostics
+from mcp_actors.transports.commands import resolve_command
+from mcp_actors.transports.environment import child_environment
+from mcp_actors.transports.outbox import Outbox
+from mcp_actors.transports.process import BIG_PIPE_BYTES, Child, describe_exit, enlarge_pipe, spawn
+from mcp_actors.transports.words import LastLines, LineLimit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mcp_actors.config.settings import Settings
+    from mcp_actors.config.specs import ServerSpec
+    from mcp_actors.protocol.types import Frame, ServerInfo
+    from mcp_actors.transports.base import Sink
+    from mcp_actors.transports.leftovers import Journal
+
+__all__ = ["StdioTransport"]
+
+_log = logging.getLogger("mcp_actors.transports.stdio")
+
+# One read of an ordinary pipe; once a read fills it the pipe is enlarged and so is the read.
+_READ_BYTES: Final = 64 * 1024
+# How long after the first sign of the end (exit, end-of-file, a refused write) the other signs and the last words are
+# waited for, in seconds. A grandchild that holds the pipes open costs no more than this.
+_LAST_MOMENT: Final = 0.5
+# How many lines of standard error an error shows.
+_SHOWN_LINES: Final = 20
+# An object or a batch; "[" alone also begins many a log line ("[INFO] ready"). A byte order mark may lead.
+_MESSAGE: Final = re.compile(rb"(?:\xef\xbb\xbf)?[ \t]*(?:\{|\[[ \t]*[{\]])")
+_OBJECT: Final = ord("{")
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+
+
+@define(eq=False)
+class StdioTransport:
+    """Runs one server as a child process and moves lines to and from it. See `base.Transport` for the contract."""
+
+    spec: ServerSpec
+    settings: Settings
+    # The runtime's own environment; the child sees little of it (fault 101).
+    environ: Mapping[str, str] = field(repr=False, kw_only=True)
+    # Where the child is recorded for the next run, None: nowhere (fault 4).
+    journal: Journal | None = field(default=None, kw_only=True, repr=False)
+    # Shared by all transports of a runtime: skips the waits of their ladders.
+    hurry: ladder.Hurry = field(factory=ladder.Hurry, kw_only=True, repr=False)
+    # Takes each line of standard error that may be shown, cleaned and rate-limited. None: the log, at DEBUG.
+    on_stderr: Callable[[str], None] | None = field(default=None, kw_only=True, repr=False)
+    # Told once, with the cause, when the wire has ended and before the tree is stopped, which may take seconds.
+    on_end: Callable[[TransportError], None] | None = field(default=None, kw_only=True, repr=False)
+
+    kind = "stdio"
+    is_exchange = False
+
+    _target: StdioTarget = field(init=False, repr=False)
+    # From `run` on.
+    _child: Child | None = field(default=None, init=False, repr=False)
+    _outbox: Outbox | None = field(default=None, init=False, repr=False)
+    # What the first sign of the end said; a judgement may know better.
+    _first_sign: str | None = field(default=None, init=False)
+    _trouble: trio.Event = field(factory=trio.Event, init=False, repr=False)
+    # Set with `_verdict`: why nothing can be sent any more.
+    _judged: trio.Event = field(factory=trio.Event, init=False, repr=False)
+    _verdict: TransportError | None = field(default=None, init=False)
+    _stderr: LastLines = field(factory=LastLines, init=False, repr=False)
+    _noise: LastLines = field(factory=LastLines, init=False, repr=False)
+    _noise_count: int = field(default=0, init=False)
+    _notes: list[str] = field(factory=list, init=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        if not isinstance(self.spec.target, StdioTarget):
+            raise TypeError(f"{self.spec.name} is not a stdio server")
+        self._target = self.spec.target
+
+    @property
+    def shutdown_bound(self) -> float:
+        """Seconds that leaving `run` may take at most."""
+        return ladder.bound(ladder.rungs(self.settings))
+
+    @trio.lowlevel.enable_ki_protection
+    async def run(self, sink: Sink, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Start the child and serve its pipes. Runs until cancelled or until the child or a pipe ends.
+
+        Raises:
+            ConnectFailed: the program was not found or could not be started.
+            TransportBroken: it exited, was killed, closed a pipe, or sent a message over the bound.
+
+        Cancellation:
+            Stops the whole process tree, shielded for at most `shutdown_bound` seconds.
+
+        Source:
+            S066, S069, S136-S145, faults 1-18.
+        """
+        await trio.lowlevel.checkpoint_if_cancelled()
+        child = self._spawn()
+        try:
+            await self._serve(child, sink, task_status)
+        finally:
+            self._judge(TransportClosed(server=self.spec.name))
+            await self._stop(child)
+        assert self._verdict is not None
+        raise self._error()
+
+    async def send(self, frame: Frame) -> None:
+        """Put one frame on the child's input.
+
+        Raises:
+            TransportBroken: the wire is gone; carries exit status and last words.
+            TransportClosed: `run` has been left or has not begun.
+            LocalProtocolError: the frame holds a line break.
+
+        Cancellation:
+            Safe. The frame goes out whole or not at all.
+        """
+        if self._verdict is None and self._outbox is not None and await self._outbox.put(encode_line(frame.data)):
+            return
+        if self._outbox is None:
+            raise TransportClosed(server=self.spec.name, reason="the server was not started")
+        await self._judged.wait()
+        raise self._error()
+
+    def session_ready(self, info: ServerInfo) -> None:
+        """Nothing to do: a pipe is the same before and after the handshake."""
+
+    def diagnostics(self) -> Diagnostics:
+        """Describe the child as it is now. No side effects."""
+        child = self._child
+        return Diagnostics(
+            pid=child.pid if child is not None else None,
+            exit_status=child.exit_status if child is not None else None,
+            stderr_tail=self._stderr.tail(),
+            noise_count=self._noise_count,
+            noise_tail=self._noise.tail(),
+            endpoint=self._target.command,
+            notes=tuple(self._notes),
+        )
+
+    # ── birth ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _spawn(self) -> Child:
+        target = self._target
+        environ = child_environment(self.environ, target.environment)
+        cwd = str(Path(target.cwd or ".").absolute())
+        try:
+            if not Path(cwd).is_dir():
+                raise ConnectFailed(reason=f"the directory to start in does not exist: {cwd}", can_retry=False)
+            program = resolve_command(target.command, environ=environ, cwd=cwd)
+            child = spawn([target.command, *target.args], program=program, environ=environ, cwd=cwd)
+        except ConnectFailed as error:
+            error.server = self.spec.name
+            raise
+        except (OSError, ValueError) as error:
+            what = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            raise ConnectFailed(server=self.spec.name, reason=f"could not start {target.command!r}: {what}") from error
+        self._child = child
+        self._outbox = Outbox(child.stdin, lambda: self._end("closed its standard input"))
+        if self.journal is not None:
+            self.journal.record(child.pid, server=self.spec.name, command=target.command)
+        return child
+
+    # ── life ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _serve(self, child: Child, sink: Sink, task_status: trio.TaskStatus[None]) -> None:
+        assert self._outbox is not None
+        signs = [trio.Event() for _ in range(3)]
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._read_messages, child, sink, signs[0])
+            nursery.start_soon(self._read_stderr, child, signs[1])
+            nursery.start_soon(self._wait_for_exit, child, signs[2])
+            nursery.start_soon(self._outbox.run)
+            task_status.started()
+            await self._trouble.wait()
+            with trio.move_on_after(_LAST_MOMENT):
+                for sign in signs:
+                    await sign.wait()
+            nursery.cancel_scope.cancel()
+        self._judge(self._cause(child))
+
+    async def _read_messages(self, child: Child, sink: Sink, ended: trio.Event) -> None:
+        fd, outbox = child.stdout, self._outbox
+        assert outbox is not None
+        framer = LineFramer(self.settings.max_message_bytes)
+        size = _READ_BYTES
+        try:
+            while chunk := await _read(fd, size):
+                outbox.heard()
+                self._sort(framer.feed(chunk), sink)
+                if framer.pending_bytes > self.settings.max_message_bytes + 1:
+                    framer.feed(b"")
+                if len(chunk) < size:
+                    # Emptied: the next byte will take a while.
+                    await trio.lowlevel.wait_readable(fd)
+                else:
+                    # A flood: let the others have their turn.
+                    if size < BIG_PIPE_BYTES:
+                        size = enlarge_pipe(fd)
+                    await trio.lowlevel.checkpoint()
+            self._end("closed its standard output")
+        except RemoteProtocolError:
+            self._end(f"message larger than {self.settings.max_message_bytes} bytes")
+        ended.set()
+
+    def _sort(self, lines: list[bytes], sink: Sink) -> None:
+        for line in lines:
+            if line[0] == _OBJECT:
+                sink.deliver(line)
+            elif _MESSAGE.match(line):
+                sink.deliver(line.removeprefix(_BYTE_ORDER_MARK))
+            else:
+                self._noise_count += 1
+                self._noise.add(line)
+
+    async def _read_stderr(self, child: Child, ended: trio.Event) -> None:
+        limit = LineLimit()
+        while chunk := await _read(child.stderr, _READ_BYTES):
+            for line in limit.admit(self._stderr.feed(chunk), trio.current_time()):
+                if self.on_stderr is not None:
+                    self.on_stderr(line)
+                else:
+                    _log.debug("%s stderr %s", self.spec.name, line)
+            await trio.lowlevel.checkpoint()
+        ended.set()
+
+    async def _wait_for_exit(self, child: Child, ended: trio.Event) -> None:
+        self._end(describe_exit(await child.wait()))
+        ended.set()
+
+    # ── end ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _end(self, sign: str) -> None:
+        if self._first_sign is None:
+            self._first_sign = sign
+        self._trouble.set()
+
+    def _cause(self, child: Child) -> TransportBroken:
+        status = child.poll()
+        sign = self._first_sign or "ended"
+        is_ours = sign.startswith("message larger")
+        return TransportBroken(
+            server=self.spec.name,
+            reason=sign if status is None or is_ours else describe_exit(status),
+            exit_status=status,
+            stderr_tail=self._stderr.tail()[-_SHOWN_LINES:],
+        )
+
+    def _judge(self, verdict: TransportError) -> None:
+        if self._verdict is not None:
+            return
+        self._verdict = verdict
+        self._judged.set()
+        if self._outbox is not None:
+            self._outbox.close()
+        if self.on_end is not None:
+            self.on_end(self._error())
+
+    def _error(self) -> TransportError:
+        # A new one for each who asks: a raised exception collects tracebacks.
+        verdict = self._verdict
+        assert verdict is not None
+        return type(verdict)(
+            server=verdict.server,
+            reason=verdict.reason,
+            exit_status=verdict.exit_status,
+            stderr_tail=verdict.stderr_tail,
+        )
+
+    async def _stop(self, child: Child) -> None:
+        steps = ladder.rungs(self.settings)
+        try:
+            with trio.CancelScope(shield=True, deadline=trio.current_time() + ladder.bound(steps)):
+                if not child.is_group_empty():
+                    # What it still writes is read and dropped: a child that blocks on a full pipe cannot leave in order.
+                    async with trio.open_nursery() as nursery:
+                        nursery.start_soon(_drop, child.stdout)
+                        nursery.start_soon(self._read_stderr, child, trio.Event())
+                        await ladder.climb(child, steps, self.hurry)
+                        nursery.cancel_scope.cancel()
+        finally:
+            child.close()
+            if child.is_gone():
+                if self.journal is not None:
+                    self.journal.forget(child.pid)
+            else:
+                self._notes.append(f"process group {child.pid} outlived SIGKILL")
+
+
+async def _read(fd: int, size: int) -> bytes:
+    """Read what is there, waiting for the first byte. Empty at the end of the pipe."""
+    while True:
+        try:
+            return os.read(fd, size)
+        except BlockingIOError:
+            await trio.lowlevel.wait_readable(fd)
+        except OSError:
+            return b""
+
+
+async def _drop(fd: int) -> None:
+    while await _read(fd, _READ_BYTES):
+        await trio.lowlevel.checkpoint()

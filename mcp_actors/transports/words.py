@@ -1,0 +1,85 @@
+"""Owns what is kept of text that a child writes for people: the last lines of it, cleaned, cut and bounded.
+
+What this is not: a log. It decides which lines may be logged; its owner logs them. No clock: `now` is passed in.
+
+Rule 1: memory is bounded whatever is written (fault 7); Rule 2: a line is split on bytes and decoded whole, so a
+character that came in two reads is exact (fault 13); Rule 3: nothing that moves a cursor or hides text survives.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from typing import Final
+
+from attrs import define, field
+
+__all__ = ["MAX_LINES", "MAX_LINE_CHARS", "LastLines", "LineLimit", "clean_line"]
+
+MAX_LINE_CHARS: Final = 500
+MAX_LINES: Final = 40
+# A line is cut to so many bytes before it is decoded: four for each character, and room for escapes.
+_MAX_LINE_BYTES: Final = 4 * MAX_LINE_CHARS + 512
+
+# Terminal sequences (colours, titles), then every control and format character but the tab.
+_ESCAPES: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
+_CONTROLS: Final = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+
+
+def clean_line(raw: bytes) -> str:
+    """Decode one line, take out what could fool a terminal, and cut it."""
+    text = raw[:_MAX_LINE_BYTES].decode("utf-8", "replace")
+    text = _CONTROLS.sub("", _ESCAPES.sub("", text)).replace("\t", "    ").rstrip()
+    return text if len(text) <= MAX_LINE_CHARS else text[: MAX_LINE_CHARS - 1] + "…"
+
+
+@define(eq=False)
+class LastLines:
+    """Splits bytes into lines and keeps the last `MAX_LINES` of them."""
+
+    # Oldest first.
+    _lines: deque[str] = field(factory=lambda: deque[str](maxlen=MAX_LINES), repr=False)
+    # The line that has not ended yet, cut.
+    _open: bytes = field(default=b"", repr=False)
+
+    def feed(self, chunk: bytes) -> list[str]:
+        """Take what was read. Returns the lines that it ended, at most `MAX_LINES`, the last of them."""
+        ended = chunk.split(b"\n")
+        ended[0] = self._open + ended[0][: _MAX_LINE_BYTES - len(self._open)]
+        self._open = ended.pop()[:_MAX_LINE_BYTES]
+        fresh = [line for line in map(clean_line, ended[-MAX_LINES:]) if line]
+        self._lines.extend(fresh)
+        return fresh
+
+    def add(self, raw: bytes) -> None:
+        """Take one whole line."""
+        self._lines.append(clean_line(raw))
+
+    def tail(self) -> tuple[str, ...]:
+        """The kept lines and the open one, oldest first."""
+        last = clean_line(self._open)
+        return (*self._lines, last) if last else tuple(self._lines)
+
+
+@define(eq=False)
+class LineLimit:
+    """Lets at most `burst` lines through for each second, and counts the others (fault 8)."""
+
+    burst: int = 20
+    # Second that is being counted, and how many were let through in it.
+    _second: int = -1
+    _used: int = 0
+    _held: int = 0
+
+    def admit(self, lines: list[str], now: float) -> list[str]:
+        """Choose what may be logged now. A gap is named by the first line after it."""
+        if int(now) != self._second:
+            self._second, self._used = int(now), 0
+        room = max(self.burst - self._used, 0)
+        chosen = lines[:room]
+        self._used += len(chosen)
+        if chosen and self._held:
+            chosen.insert(0, f"({self._held} lines not shown)")
+            self._held = 0
+        self._held += max(len(lines) - room, 0)
+        return chosen
