@@ -1,0 +1,303 @@
+"""Owns the streamable HTTP transport, for both eras: one POST per frame, its headers, the wire session, the GET stream.
+
+What this is not: MCP. It reads no message; method, id and mirrored headers come as data on the frame. What an answer
+means is in `http_exchange`, the GET stream in `http_stream`, httpx behind `http_client`.
+
+Rules, beyond those of `base`:
+
+- `run` does no I/O to open: HTTP has no connection. The outcome of each exchange is told where it belongs: to its frame.
+- `send` raises where no answer began: `ConnectFailed` (the request never arrived; it is safe to send it again) or
+  `TransportBroken` (it may have been carried out). Either concerns this frame alone; `run` goes on.
+- Once an answer began, the sink learns the outcome and `send` returns: messages, ``refuse``, or ``lose``.
+- A wire session is taken from an `initialize` answer only, sent on everything later, dropped by the next `initialize`,
+  and ended with DELETE. The modern era never sends `initialize`, so it never has one (C03, C11).
+- An exchange that was answered while its stream stays open is left to a task of `run` for a moment: the connection can
+  be used again, and nobody waits for the stream's end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from mcp_actors.config.specs import RemoteTarget
+from mcp_actors.errors import ConfigError, LocalProtocolError, McpActorsError, TransportClosed
+from mcp_actors.protocol.types import Era
+from mcp_actors.transports.base import Diagnostics
+from mcp_actors.transports.http_client import HttpClient, basic_credentials, place_of
+from mcp_actors.transports.http_exchange import EVENT_STREAM, JSON, is_success, take_answer
+from mcp_actors.transports.http_stream import PushStream, Reopening
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp_actors.config.settings import Settings
+    from mcp_actors.config.specs import ServerSpec
+    from mcp_actors.protocol.types import Frame, ServerInfo
+    from mcp_actors.transports.base import Sink
+    from mcp_actors.transports.http_client import Auth, HttpAnswer
+
+__all__ = ["HttpTransport", "user_headers"]
+
+SESSION_HEADER: Final = "Mcp-Session-Id"
+REVISION_HEADER: Final = "MCP-Protocol-Version"
+# Seconds for the one DELETE on leaving (S144, fault 93).
+DELETE_SECONDS: Final = 1.0
+# Seconds that an answered stream may take to end, and how many may do so at once.
+LINGER_SECONDS: Final = 1.0
+MAX_LINGERERS: Final = 8
+# Bytes and seconds spent on the ignored body of a notification's answer, for the connection's sake.
+MAX_IGNORED_BYTES: Final = 64 * 1024
+IGNORE_SECONDS: Final = 1.0
+MAX_NOTES: Final = 8
+
+# Headers that are ours to set: a configured one of this name is left out (S078).
+OWN_HEADERS: Final = frozenset(
+    {
+        "accept",
+        "content-type",
+        "content-length",
+        "transfer-encoding",
+        "connection",
+        "last-event-id",
+        SESSION_HEADER.lower(),
+    }
+)
+NAME_PATTERN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+VALUE_PATTERN: Final = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
+# Visible ASCII, and no longer than any server's header limit (S079).
+SESSION_PATTERN: Final = re.compile(r"[\x21-\x7e]{1,4096}")
+
+
+class HttpTransport:
+    """One MCP endpoint over HTTP. See the rules in this module's docstring."""
+
+    kind = "http"
+    is_exchange = True
+    shutdown_bound = DELETE_SECONDS + 0.5
+
+    def __init__(
+        self,
+        spec: ServerSpec,
+        settings: Settings,
+        *,
+        auth: Auth | None = None,
+        environ: Mapping[str, str] | None = None,
+        reopening: Reopening | None = None,
+    ) -> None:
+        """Describe the transport; nothing is opened.
+
+        Args:
+            spec: its target is a `RemoteTarget`.
+            settings: for the bound of a message.
+            auth: adds credentials to each request; None: only the configured headers.
+            environ: maps variable name -> text, for the proxy variables; None: no proxy.
+            reopening: pace of the GET stream; None: the default one.
+
+        Raises:
+            ConfigError: a configured header cannot be sent.
+        """
+        target = spec.target
+        if not isinstance(target, RemoteTarget):
+            raise LocalProtocolError(server=spec.name, reason="HTTP needs a remote target")
+        self._client = HttpClient(target.url, auth=auth, environ=environ)
+        self._max_bytes = settings.max_message_bytes
+        self._fixed_headers = user_headers(target.headers, url=target.url, server=spec.name)
+        self._post_headers = [
+            *self._fixed_headers,
+            (b"Accept", f"{JSON}, {EVENT_STREAM}".encode()),
+            (b"Content-Type", JSON.encode()),
+        ]
+        self._reopening = reopening or Reopening()
+        # Set by `run` while it serves; None before and after.
+        self._sink: Sink | None = None
+        self._nursery: trio.Nursery | None = None
+        # Scopes of the exchanges under way; leaving `run` cancels them (fault 93).
+        self._exchanges: set[trio.CancelScope] = set()
+        self._lingerers = 0
+        # Wire session id, from the last successful `initialize`; a secret.
+        self._session_id: bytes | None = None
+        # Outcome of the handshake; the event is set with it.
+        self._info: ServerInfo | None = None
+        self._is_ready = trio.Event()
+        # Oldest first, at most MAX_NOTES.
+        self._notes: deque[str] = deque(maxlen=MAX_NOTES)
+
+    def __repr__(self) -> str:
+        state = "open" if self._sink is not None else "closed"
+        return f"<HttpTransport {place_of(self._client.url)} {state} | exchanges: {len(self._exchanges)} active>"
+
+    async def run(self, sink: Sink, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Serve exchanges. Runs until cancelled; does no I/O before the first frame.
+
+        Cancellation:
+            Exchanges under way fail with `TransportClosed`; a wire session is ended with one DELETE, shielded for at
+            most one second, whose outcome does not matter.
+
+        Source:
+            S079, S081, S144, C05, C06; faults 33, 93.
+        """
+        try:
+            async with trio.open_nursery() as nursery:
+                self._sink, self._nursery = sink, nursery
+                task_status.started()
+                await self._is_ready.wait()
+                if self._info is not None and self._info.era is Era.LEGACY:
+                    await PushStream(
+                        self._client, self._later_headers, self._note_once, self._max_bytes, self._reopening
+                    ).run(sink)
+                await trio.sleep_forever()
+        finally:
+            self._sink = self._nursery = None
+            for scope in list(self._exchanges):
+                scope.cancel()
+            await self._leave()
+
+    async def send(self, frame: Frame) -> None:
+        """Make the exchange of one frame; returns when no more of it can arrive.
+
+        Raises:
+            ConnectFailed: the request did not arrive, or was redirected to where it must not go. This frame alone.
+            TransportBroken: the connection ended before an answer began. This frame alone.
+            TransportClosed: `run` is not running.
+            AuthError: the credentials did not do.
+
+        Cancellation:
+            Safe. The connection of this exchange is closed, which is how the modern era cancels (B17).
+
+        Source:
+            S077-S080; C01, C03, B17.
+        """
+        sink = self._sink
+        if sink is None:
+            raise TransportClosed
+        with trio.CancelScope() as scope:
+            self._exchanges.add(scope)
+            try:
+                await self._exchange(frame, sink)
+            finally:
+                self._exchanges.discard(scope)
+        if scope.cancelled_caught:
+            raise TransportClosed
+
+    def session_ready(self, info: ServerInfo) -> None:
+        """Learn the outcome of the handshake: in the legacy era the optional GET stream is opened."""
+        self._info = info
+        self._is_ready.set()
+
+    def diagnostics(self) -> Diagnostics:
+        """Describe the wire as it is now. No side effects, no secrets."""
+        return Diagnostics(endpoint=place_of(self._client.url), notes=tuple(self._notes))
+
+    async def _exchange(self, frame: Frame, sink: Sink) -> None:
+        is_initialize = frame.method == "initialize"
+        if is_initialize:
+            self._session_id = None  # C04: a new initialize goes without the old session
+        headers = [*self._post_headers, *((name.encode(), value.encode()) for name, value in frame.headers)]
+        session = self._session_id
+        if session is not None:
+            headers.append((SESSION_HEADER.encode(), session))
+        answer = await self._client.request("POST", headers, frame.data)
+        is_lent = False
+        try:
+            if is_initialize and is_success(answer.status):
+                self._take_session(answer)
+            if frame.request_id is None:
+                await self._take_receipt(answer, frame)
+                return
+            await take_answer(answer, frame, sink, max_bytes=self._max_bytes, had_session=session is not None)
+            is_lent = self._lend(answer)
+        finally:
+            if not is_lent:
+                await answer.aclose()
+
+    def _lend(self, answer: HttpAnswer) -> bool:
+        """Leave an answered stream to a task of `run`, if there is one and it may end soon."""
+        is_worth = answer.content_type == EVENT_STREAM and not answer.is_complete and not answer.is_broken
+        if self._nursery is None or not is_worth or self._lingerers >= MAX_LINGERERS:
+            return False
+        self._nursery.start_soon(self._linger, answer)
+        self._lingerers += 1
+        return True
+
+    async def _linger(self, answer: HttpAnswer) -> None:
+        try:
+            await answer.read_start(MAX_IGNORED_BYTES, LINGER_SECONDS)
+        finally:
+            self._lingerers -= 1
+            await answer.aclose()
+
+    async def _take_receipt(self, answer: HttpAnswer, frame: Frame) -> None:
+        """Accept whatever a notification or an answer of ours was received with (fault 35)."""
+        if not is_success(answer.status):
+            self._note_once(f"{frame.method or 'an answer of ours'} was refused: HTTP {answer.status}")
+        await answer.read_start(MAX_IGNORED_BYTES, IGNORE_SECONDS)
+
+    def _take_session(self, answer: HttpAnswer) -> None:
+        value = answer.header(SESSION_HEADER)
+        if value is None:
+            return
+        if SESSION_PATTERN.fullmatch(value):
+            self._session_id = value.encode()
+        else:
+            self._note_once("the server gave a session id that is not visible ASCII: ignored")
+
+    def _later_headers(self) -> list[tuple[bytes, bytes]]:
+        """Headers of a GET or DELETE."""
+        headers = [*self._fixed_headers]
+        if self._session_id is not None:
+            headers.append((SESSION_HEADER.encode(), self._session_id))
+        if self._info is not None:
+            headers.append((REVISION_HEADER.encode(), self._info.revision.encode()))
+        return headers
+
+    async def _leave(self) -> None:
+        """End the wire session and close every connection; bounded, and nothing that goes wrong matters (fault 93)."""
+        if self._session_id is not None:
+            with trio.move_on_after(DELETE_SECONDS, shield=True), suppress(McpActorsError):
+                answer = await self._client.request("DELETE", self._later_headers())
+                await answer.aclose()
+        await self._client.aclose()
+
+    def _note_once(self, text: str) -> None:
+        if text not in self._notes:
+            self._notes.append(text)
+
+
+def user_headers(headers: Mapping[str, str], *, url: str, server: str | None = None) -> list[tuple[bytes, bytes]]:
+    """Make the configured headers sendable.
+
+    Args:
+        headers: maps name -> value, as configured and expanded.
+        url: the endpoint; a user and password in it become an Authorization header, unless there is one.
+        server: name of the server, for errors.
+
+    Returns:
+        Name and value pairs, in the order given, without those that are ours to set.
+
+    Raises:
+        ConfigError: a name or a value cannot be sent; it names the header, never its value.
+
+    Source:
+        S078.
+    """
+    pairs: list[tuple[bytes, bytes]] = []
+    for name, value in headers.items():
+        if NAME_PATTERN.fullmatch(name) is None:
+            raise ConfigError(
+                server=server, reason="a header name has characters that HTTP forbids", key=f"headers.{name!r}"
+            )
+        text = value.strip()
+        if VALUE_PATTERN.fullmatch(text) is None:
+            raise ConfigError(server=server, reason="the header's value has control characters", key=f"headers.{name}")
+        if name.lower() not in OWN_HEADERS:
+            pairs.append((name.encode(), text.encode()))
+    if "@" in url and not any(name.lower() == b"authorization" for name, _ in pairs):
+        credentials = basic_credentials(url)
+        if credentials is not None:
+            pairs.append((b"Authorization", credentials.encode()))
+    return pairs

@@ -1,0 +1,441 @@
+"""Owns HTTP: builds the client of one server and makes single exchanges with it. The only file that imports httpx.
+
+What this is not: MCP over HTTP (`http`), nor who we are (an `Auth` is handed in).
+
+It drives httpx's transport object and not its client: the client costs half as much again per exchange, follows
+redirects in ways that lose a POST or leak headers, and adds nothing else that is wanted. The rules, each met in practice:
+
+- One client per server, its pool without limits: streams never compete with calls (fault 50), and a request that was
+  cancelled while its connection was set up cannot starve the others (fault 95). Such a request leaves a dead entry in
+  the pool; after a few of them the pool is replaced, and the old one closed once its last answer has been read.
+- HTTP/1.1 only: a cancelled HTTP/2 stream of httpx is never reset, and a hundred of them kill the connection.
+- One TLS context in the whole process, made when the first https server needs it; none at all for http.
+- Redirects are followed by hand, and only where method, body and headers may go along: 307 and 308, to the same origin
+  or from http to https on the same host (fault 38, C15).
+- Loopback is never proxied (fault 49).
+- No error names more of a URL than its origin and path, and none says why in httpx's words if the cause says it better.
+"""
+
+from __future__ import annotations
+
+import base64
+import ssl
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from urllib.parse import unquote, urlsplit
+
+import trio
+from attrs import define, field
+
+from mcp_actors.errors import ConnectFailed, RemoteProtocolError, TransportBroken
+from mcp_actors.transports.proxies import proxy_for
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+    from types import ModuleType
+
+    import httpx
+
+__all__ = ["Auth", "HttpAnswer", "HttpClient", "basic_credentials", "explain", "httpx_library", "place_of"]
+
+# What knows who we are: an auth flow in httpx's shape.
+Auth: TypeAlias = "httpx.Auth"
+Headers: TypeAlias = "Sequence[tuple[bytes, bytes]]"
+
+# Waiting for the first byte and for the next one has no timeout here: the clocks of a call are its caller's.
+TIMEOUTS: Final = {"connect": 10.0, "write": 30.0, "read": None, "pool": None}
+# Below the 5 s after which common servers close idle connections, so that we rarely write into a closing one.
+KEEPALIVE: Final = 4.0
+# Hops that a redirect may take; browsers allow 20, servers that mean well need one.
+MAX_HOPS: Final = 5
+# Requests cancelled before their answer began, after which a pool is replaced (fault 95).
+MAX_STRAYS: Final = 16
+
+REPEATABLE_REDIRECTS: Final = frozenset({307, 308})
+REDIRECTS: Final = frozenset({301, 302, 303}) | REPEATABLE_REDIRECTS
+DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+
+
+@cache
+def httpx_library() -> ModuleType:
+    """The HTTP library: httpx2, the maintained successor, when it is installed, else httpx (S362)."""
+    try:
+        import httpx2 as library
+    except ImportError:
+        import httpx as library  # type: ignore[no-redef]
+    return library
+
+
+@cache
+def _tls_context() -> ssl.SSLContext:
+    """The TLS context of this process: 20-50 ms and about 1 MB, once."""
+    context: ssl.SSLContext = httpx_library().create_ssl_context()
+    return context
+
+
+@cache
+def _bare_context() -> ssl.SSLContext:
+    """What http:// pools are given so that nothing loads certificates for them; it trusts nobody."""
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+def place_of(url: str) -> str:
+    """Origin and path of `url`: what may be shown of it (no credentials, no query)."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    host = f"[{host}]" if ":" in host else host
+    try:
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        port = ""
+    return f"{parts.scheme}://{host}{port}{parts.path}"
+
+
+@define(eq=False)
+class _Pool:
+    """One httpx transport: connections to the hosts of one scheme, direct or through one proxy."""
+
+    transport: httpx.AsyncHTTPTransport
+    # Exchanges whose answer is not closed yet.
+    active: int = 0
+    # Requests that were cancelled before their answer began.
+    strays: int = 0
+    # No new exchange may use it.
+    is_retired: bool = False
+
+    async def release(self) -> None:
+        """Count one exchange less; closes a retired pool after its last one. Shielded, does not wait for peers."""
+        self.active -= 1
+        if self.is_retired and self.active == 0:
+            await self.aclose()
+
+    async def aclose(self) -> None:
+        with trio.CancelScope(shield=True):
+            await self.transport.aclose()
+
+
+@define(eq=False)
+class HttpAnswer:
+    """The answer to one request, whose body is still to be read. Must be closed."""
+
+    status: int
+    # Where it came from, after redirects; may hold a secret in its query.
+    url: str = field(repr=False)
+    _response: httpx.Response = field(repr=False)
+    _pool: _Pool = field(repr=False)
+    # Whether the body was read to its end, so that the connection can be used again.
+    is_complete: bool = field(default=False, init=False)
+    # Whether the connection ended inside the body.
+    is_broken: bool = field(default=False, init=False)
+    _is_closed: bool = field(default=False, init=False, repr=False)
+    _chunks: AsyncGenerator[bytes, None] | AsyncIterator[bytes] = field(init=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        response = self._response
+        if response.is_stream_consumed or "content-encoding" in response.headers:
+            self._chunks = response.aiter_bytes()
+        else:
+            self._chunks = response.stream.__aiter__()  # type: ignore[union-attr]
+
+    def header(self, name: str) -> str | None:
+        """Value of a header, several joined by ", "; `name` in any case."""
+        value: str | None = self._response.headers.get(name)
+        return value
+
+    @property
+    def content_type(self) -> str:
+        """Lower-case media type without parameters; empty when there is none (fault 36)."""
+        return (self.header("content-type") or "").partition(";")[0].strip().lower()
+
+    async def receive_some(self) -> bytes:
+        """Read the next piece of the decoded body, as it arrives.
+
+        Returns:
+            Bytes, none at the end of the body.
+
+        Raises:
+            TransportBroken: the connection ended inside the body.
+
+        Cancellation:
+            Safe; the connection is closed.
+        """
+        if self.is_complete or self.is_broken or self._is_closed:
+            return b""
+        library = httpx_library()
+        try:
+            async for chunk in self._chunks:
+                if chunk:
+                    return chunk
+        except (library.HTTPError, OSError, trio.BrokenResourceError, trio.ClosedResourceError) as exc:
+            self.is_broken = True
+            raise TransportBroken(reason=f"the answer broke off: {explain(exc)}") from exc
+        self.is_complete = not self.is_broken
+        return b""
+
+    async def read(self, max_bytes: int) -> bytes:
+        """Read the whole body.
+
+        Raises:
+            RemoteProtocolError: it is longer than `max_bytes`.
+            TransportBroken: the connection ended inside it.
+
+        Cancellation:
+            Safe; the connection is closed.
+        """
+        announced = self.header("content-length") or ""
+        size = int(announced) if announced.isascii() and announced.isdigit() else 0
+        parts: list[bytes] = []
+        while size <= max_bytes and (chunk := await self.receive_some()):
+            if not parts:
+                size = 0
+            parts.append(chunk)
+            size += len(chunk)
+        if size > max_bytes:
+            raise RemoteProtocolError(reason=f"the answer is longer than {max_bytes} bytes")
+        return b"".join(parts)
+
+    async def read_start(self, max_bytes: int, within: float) -> bytes:
+        """Read the body's start: at most `max_bytes` of what arrives `within` seconds. Never fails."""
+        body = b""
+        with trio.move_on_after(within):
+            try:
+                while len(body) < max_bytes and (chunk := await self.receive_some()):
+                    body += chunk
+            except TransportBroken:
+                pass
+        return body[:max_bytes]
+
+    async def _finish_if_ready(self) -> None:
+        """Take what has arrived already, without waiting for more; ends the generators below by a cancel of our own."""
+        with trio.CancelScope(shield=True) as now:
+            now.cancel()
+            try:
+                while await self.receive_some():
+                    pass
+            except TransportBroken:
+                pass
+
+    async def aclose(self) -> None:
+        """End the exchange. Without the body's end the connection is closed, which tells a modern server to stop (B17).
+
+        Cancellation:
+            Shielded; waits for nobody.
+        """
+        if self._is_closed:
+            return
+        if not self.is_complete:
+            # httpcore's generators are nested; closing the outer one leaves the inner ones to the garbage collector.
+            await self._finish_if_ready()
+        self._is_closed = True
+        with trio.CancelScope(shield=True):
+            try:
+                await self._response.aclose()
+            except (httpx_library().HTTPError, OSError, trio.BrokenResourceError, trio.ClosedResourceError):
+                pass  # it was broken anyway
+            await self._pool.release()
+
+
+class HttpClient:
+    """Makes exchanges with one server. Construction does no I/O and loads no certificates."""
+
+    # Where the next request goes; changes with a redirect, may hold a secret in its query.
+    url: str
+
+    def __init__(self, url: str, *, auth: Auth | None = None, environ: Mapping[str, str] | None = None) -> None:
+        """Describe the client.
+
+        Args:
+            url: the endpoint, http or https.
+            auth: adds credentials to each request and may repeat it; None: nobody.
+            environ: maps variable name -> text, for the proxy variables; None: no proxy.
+        """
+        self.url = url
+        self._auth = auth
+        self._environ = environ or {}
+        # Maps (scheme, proxy) -> the pool that new exchanges use; nearly always one entry.
+        self._pools: dict[tuple[str, str | None], _Pool] = {}
+        # Maps URL -> its parsed form; at most the one in use.
+        self._parsed: tuple[str, httpx.URL] | None = None
+
+    def __repr__(self) -> str:
+        return f"<HttpClient {place_of(self.url)}>"
+
+    async def request(self, method: str, headers: Headers, body: bytes = b"") -> HttpAnswer:
+        """Make one request and wait for the head of its answer. Follows redirects that are safe to follow.
+
+        Returns:
+            The answer, whatever its status. The caller closes it.
+
+        Raises:
+            ConnectFailed: the request did not arrive, or was redirected to where it must not go (then `http_status`).
+            TransportBroken: the connection ended before the answer began; the request may have been carried out.
+
+        Cancellation:
+            Safe; the connection is closed.
+
+        Source:
+            Fault 38, C15.
+        """
+        url = self.url
+        for _ in range(MAX_HOPS):
+            response, pool = await self._exchange(method, url, headers, body)
+            answer = HttpAnswer(response.status_code, url, response, pool)
+            location = response.headers.get("location")
+            if answer.status not in REDIRECTS or location is None:
+                self.url = url
+                return answer
+            try:
+                url = _redirected(method, url, location, answer.status)
+            finally:
+                await answer.aclose()
+        text = f"{place_of(self.url)} redirects in circles: stopped after {MAX_HOPS} hops"
+        raise ConnectFailed(reason=text, http_status=answer.status)
+
+    async def aclose(self) -> None:
+        """Close every connection; exchanges under way break. Shielded, waits for nobody."""
+        pools, self._pools = self._pools, {}
+        for pool in pools.values():
+            await pool.aclose()
+
+    async def _exchange(self, method: str, url: str, headers: Headers, body: bytes) -> tuple[httpx.Response, _Pool]:
+        library = httpx_library()
+        try:
+            request = library.Request(
+                method, self._parse(url), headers=headers, content=body or None, extensions={"timeout": TIMEOUTS}
+            )
+        except (library.InvalidURL, UnicodeError, ValueError) as exc:
+            raise ConnectFailed(reason=f"{place_of(url)} is not a usable URL") from exc
+        if self._auth is None:
+            return await self._send(request)
+        flow = self._auth.async_auth_flow(request)
+        try:
+            request = await anext(flow)
+            while True:
+                response, pool = await self._send(request)
+                try:
+                    request = await flow.asend(response)
+                except StopAsyncIteration:
+                    return response, pool
+                except BaseException:
+                    await HttpAnswer(response.status_code, url, response, pool).aclose()
+                    raise
+                await HttpAnswer(response.status_code, url, response, pool).aclose()
+        finally:
+            await flow.aclose()
+
+    async def _send(self, request: httpx.Request) -> tuple[httpx.Response, _Pool]:
+        library = httpx_library()
+        pool = self._pool_for(request.url)
+        pool.active += 1
+        try:
+            response: httpx.Response = await pool.transport.handle_async_request(request)
+        except BaseException as exc:
+            if isinstance(exc, trio.Cancelled):
+                pool.strays += 1
+                if pool.strays >= MAX_STRAYS:
+                    self._retire(pool)
+            await pool.release()
+            place = place_of(str(request.url.copy_with(raw_path=b"/")))
+            if isinstance(
+                exc, (library.ConnectError, library.ConnectTimeout, library.ProxyError, library.UnsupportedProtocol)
+            ):
+                raise ConnectFailed(reason=f"cannot reach {place}: {explain(exc)}") from exc
+            if isinstance(exc, (library.HTTPError, OSError, trio.BrokenResourceError, trio.ClosedResourceError)):
+                raise TransportBroken(reason=f"no answer from {place}: {explain(exc)}") from exc
+            raise
+        response.request = request
+        return response, pool
+
+    def _retire(self, pool: _Pool) -> None:
+        pool.is_retired = True
+        self._pools = {key: other for key, other in self._pools.items() if other is not pool}
+
+    def _parse(self, url: str) -> httpx.URL:
+        if self._parsed is None or self._parsed[0] != url:
+            self._parsed = url, httpx_library().URL(url)
+        return self._parsed[1]
+
+    def _pool_for(self, url: httpx.URL) -> _Pool:
+        key = url.scheme, proxy_for(str(url), self._environ) if self._environ else None
+        pool = self._pools.get(key)
+        if pool is None:
+            self._pools[key] = pool = _Pool(_build(*key))
+        return pool
+
+
+def _build(scheme: str, proxy: str | None) -> httpx.AsyncHTTPTransport:
+    library = httpx_library()
+    needs_tls = scheme == "https" or (proxy or "").startswith("https:")
+    settings: dict[str, Any] = {
+        "verify": _tls_context() if needs_tls else _bare_context(),
+        "trust_env": False,
+        "http2": False,
+        "limits": library.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=KEEPALIVE),
+    }
+    try:
+        transport: httpx.AsyncHTTPTransport = library.AsyncHTTPTransport(proxy=proxy, **settings)
+    except (ImportError, ValueError, library.InvalidURL) as exc:
+        raise ConnectFailed(
+            reason="the proxy of the environment cannot be used (SOCKS needs the package socksio)"
+        ) from exc
+    return transport
+
+
+def _redirected(method: str, url: str, location: str, status: int) -> str:
+    """Where a redirect leads, if method, body and headers may follow it.
+
+    Raises:
+        ConnectFailed: they may not.
+    """
+    library = httpx_library()
+    try:
+        old = library.URL(url)
+        new = old.join(location).copy_with(fragment=None)
+    except (library.InvalidURL, UnicodeError, ValueError) as exc:
+        raise ConnectFailed(reason=f"{place_of(url)} redirects to no usable URL", http_status=status) from exc
+    target = place_of(str(new))
+    text = f"{place_of(url)} redirects ({status}) to {target}"
+    if status not in REPEATABLE_REDIRECTS:
+        raise ConnectFailed(
+            reason=f"{text}: a {method} is not repeated there; configure the final URL", http_status=status
+        )
+    ports = [part.port or DEFAULT_PORTS.get(part.scheme) for part in (old, new)]
+    is_same_host = old.host == new.host
+    if is_same_host and old.scheme == new.scheme and ports[0] == ports[1]:
+        return str(new)
+    if is_same_host and (old.scheme, new.scheme) == ("http", "https") and (ports == [80, 443] or ports[0] == ports[1]):
+        return str(new)
+    why = (
+        "from https to http, which would expose the request" if old.scheme == "https" and new.scheme == "http" else None
+    )
+    raise ConnectFailed(
+        reason=f"{text}: refused, {why or 'another origin'}; configure the final URL", http_status=status
+    )
+
+
+def basic_credentials(url: str) -> str | None:
+    """The Authorization value for the user and password inside `url`; None when it has none."""
+    user_info = httpx_library().URL(url).userinfo
+    if not user_info:
+        return None
+    parts = urlsplit(url)
+    pair = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
+    return "Basic " + base64.b64encode(pair.encode()).decode()
+
+
+def explain(exc: BaseException) -> str:
+    """Say why in the words of the innermost cause that has any (``str(ConnectError)`` is often empty)."""
+    best = ""
+    seen: BaseException | None = exc
+    for _ in range(10):
+        if seen is None:
+            break
+        if isinstance(seen, OSError) and seen.strerror:
+            best = seen.strerror
+        elif str(seen) and not best:
+            best = str(seen)
+        inner = seen.__cause__ or seen.__context__
+        if inner is None and isinstance(seen, BaseExceptionGroup):
+            inner = seen.exceptions[0]
+        seen = inner
+    return " ".join((best or type(exc).__name__).split())[:300]

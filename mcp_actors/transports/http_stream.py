@@ -1,0 +1,149 @@
+"""Owns the optional GET stream of legacy HTTP: opens it, reads it, opens it again (C06, S081).
+
+What this is not: needed. Whatever becomes of the stream, calls go on over POST (faults 33, 43, 45).
+
+When to try again is decided by `Reopening`, which is pure: the wait doubles from 1 s to 30 s and starts anew only after
+the stream proved itself by living for a while or by delivering a message. A server that accepts and closes streams for
+ever is asked at the same slow pace as one that refuses the connection.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Final
+
+import trio
+from attrs import define, field
+
+from mcp_actors.errors import McpActorsError, RemoteProtocolError, TransportError
+from mcp_actors.protocol.sse import SseParser
+from mcp_actors.transports.http_exchange import EVENT_STREAM, is_success
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mcp_actors.transports.base import Sink
+    from mcp_actors.transports.http_client import HttpAnswer, HttpClient
+
+__all__ = ["PushStream", "Reopening"]
+
+# Refusals that pass: conflict with a stream that the server still thinks is open, too early, too many (fault 45).
+PASSING_STATUSES: Final = frozenset({408, 409, 425, 429})
+CURSOR_HEADER: Final = b"Last-Event-ID"
+
+
+@define
+class Reopening:
+    """When to open the stream again. Durations are seconds."""
+
+    first: float = 1.0
+    factor: float = 2.0
+    longest: float = 30.0
+    # A stream that lived so long has proved itself.
+    proof: float = 30.0
+    # Shortest wait that the server may ask for (fault 44).
+    shortest: float = 0.1
+    # The wait that is due next, without spread.
+    _due: float = field(default=0.0, init=False)
+
+    def wait_after(self, lived: float, *, has_delivered: bool, retry: float | None, spread: float) -> float:
+        """Decide how long to wait after a stream ended or could not be opened.
+
+        Args:
+            lived: how long it was open; 0 when it never was.
+            has_delivered: whether a message came over it.
+            retry: what the server asked for in a `retry` field, None when it did not.
+            spread: chance, in [0, 1): makes the wait up to a quarter longer.
+
+        Source:
+            Faults 43, 44; S081, C07.
+        """
+        is_proved = has_delivered or lived >= self.proof
+        self._due = self.first if is_proved or not self._due else min(self._due * self.factor, self.longest)
+        if retry is not None and is_proved:
+            return min(max(retry, self.shortest), self.longest)
+        return min(max(self._due, retry or 0.0), self.longest) * (1 + spread / 4)
+
+
+@define(eq=False)
+class PushStream:
+    """The GET stream of one wire session."""
+
+    client: HttpClient
+    headers: Callable[[], Sequence[tuple[bytes, bytes]]]
+    note: Callable[[str], None]
+    max_bytes: int
+    reopening: Reopening = field(factory=Reopening)
+    # Id of the last event, for resumption; None while the server has sent none.
+    cursor: str | None = None
+    # What the server asked for in its last `retry` field, in seconds.
+    retry: float | None = None
+
+    async def run(self, sink: Sink) -> None:
+        """Keep the stream open. Runs until cancelled, or until the server says that it has none.
+
+        Cancellation:
+            Safe; the stream is closed.
+
+        Source:
+            MCP 2025-11-25, basic/transports, "Listening for Messages from the Server"; C06, faults 33, 43, 45.
+        """
+        while True:
+            opened, has_delivered = trio.current_time(), False
+            try:
+                answer = await self.client.request("GET", self._headers())
+            except McpActorsError as exc:
+                if not isinstance(exc, TransportError) or exc.http_status is not None:
+                    self.note(f"no GET stream: {exc.describe()}")
+                    return
+                lived, ending = 0.0, exc.reason
+            else:
+                try:
+                    if (refusal := _refusal(answer)) is not None:
+                        self.note(f"no GET stream: {refusal}")
+                        return
+                    opened = trio.current_time()
+                    has_delivered, ending = await self._read(answer, sink)
+                    lived = trio.current_time() - opened if is_success(answer.status) else 0.0
+                finally:
+                    await answer.aclose()
+            wait = self.reopening.wait_after(
+                lived, has_delivered=has_delivered, retry=self.retry, spread=random.random()
+            )
+            self.note(f"GET stream ended: {ending}")
+            await trio.sleep(wait)
+
+    def _headers(self) -> Sequence[tuple[bytes, bytes]]:
+        headers = [*self.headers(), (b"Accept", EVENT_STREAM.encode())]
+        if self.cursor:
+            headers.append((CURSOR_HEADER, self.cursor.encode()))
+        return headers
+
+    async def _read(self, answer: HttpAnswer, sink: Sink) -> tuple[bool, str]:
+        """Deliver what comes until the stream ends. Returns whether a message came, and how it ended."""
+        if not is_success(answer.status):
+            return False, f"HTTP {answer.status}"
+        parser = SseParser(self.max_bytes)
+        has_delivered = False
+        try:
+            while chunk := await answer.receive_some():
+                for event in parser.feed(chunk):
+                    if event.id is not None:
+                        self.cursor = event.id if event.id.isprintable() else None
+                    if event.retry is not None:
+                        self.retry = event.retry / 1000
+                    if event.data and event.event == "message":
+                        sink.deliver(event.data)
+                        has_delivered = True
+        except (TransportError, RemoteProtocolError) as exc:
+            return has_delivered, exc.reason
+        return has_delivered, "closed by the server"
+
+
+def _refusal(answer: HttpAnswer) -> str | None:
+    """Why the server has no stream for us; None when it has one, or may have one later."""
+    if is_success(answer.status):
+        return None if answer.content_type == EVENT_STREAM else f"HTTP {answer.status} {answer.content_type or 'empty'}"
+    if answer.status >= 500 or answer.status in PASSING_STATUSES:
+        return None
+    return f"HTTP {answer.status}"

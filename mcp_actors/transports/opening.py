@@ -1,0 +1,94 @@
+"""Owns the table from a transport's name to what builds it. Each module is imported when its first server needs it.
+
+What this is not: opening; `Transport.run` does that.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from attrs import frozen
+
+from mcp_actors.config.specs import InProcessTarget, TransportName
+from mcp_actors.errors import ConnectFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mcp_actors.config.settings import Settings
+    from mcp_actors.config.specs import ServerSpec
+    from mcp_actors.transports.base import Transport
+    from mcp_actors.transports.http_client import Auth
+    from mcp_actors.transports.leftovers import Journal
+
+__all__ = ["BUILDERS", "Opening", "open_transport"]
+
+
+@frozen
+class Opening:
+    """What a builder may need, besides the spec."""
+
+    settings: Settings
+    # Maps variable name -> text: the base of a child's environment, the proxy variables.
+    environ: Mapping[str, str]
+    # Who we are, for transports over HTTP; None: only the configured headers.
+    auth: Auth | None = None
+    # Where children are noted for the next start's sweep; see `transports.stdio`.
+    journal: Journal | None = None
+
+
+def _stdio(spec: ServerSpec, opening: Opening) -> Transport:
+    from mcp_actors.transports.stdio import StdioTransport
+
+    return StdioTransport(spec, opening.settings, environ=opening.environ, journal=opening.journal)
+
+
+def _http(spec: ServerSpec, opening: Opening) -> Transport:
+    from mcp_actors.transports.http import HttpTransport
+
+    return HttpTransport(spec, opening.settings, auth=opening.auth, environ=opening.environ)
+
+
+def _memory(spec: ServerSpec, _opening: Opening) -> Transport:
+    from mcp_actors.transports.memory import MemoryTransport
+
+    target = spec.target
+    if not isinstance(target, InProcessTarget):
+        raise ConnectFailed(server=spec.name, reason="the transport sdk needs a server in this process")
+    return MemoryTransport(target.serve)
+
+
+Builder: TypeAlias = "Callable[[ServerSpec, Opening], Transport]"
+
+BUILDERS: Final[Mapping[TransportName, Builder]] = {
+    TransportName.STDIO: _stdio,
+    TransportName.HTTP: _http,
+    TransportName.SDK: _memory,
+}
+
+
+def open_transport(
+    spec: ServerSpec,
+    settings: Settings,
+    *,
+    environ: Mapping[str, str],
+    auth: Auth | None = None,
+    journal: Journal | None = None,
+) -> Transport:
+    """Build the transport of a server; `run` opens it.
+
+    Args:
+        spec: what to talk to.
+        settings: bounds and times.
+        environ: maps variable name -> text.
+        auth: adds credentials to HTTP requests.
+        journal: where children are noted.
+
+    Raises:
+        ConnectFailed: there is no transport of this name.
+        ConfigError: the transport cannot work with what the spec says.
+    """
+    builder = BUILDERS.get(spec.transport)
+    if builder is None:
+        raise ConnectFailed(server=spec.name, reason=f"the transport {spec.transport} is not supported yet")
+    return builder(spec, Opening(settings, environ, auth, journal))
