@@ -1,4 +1,4 @@
-"""Owns the tools of the demo's stdio servers: a clock, a notebook and dice. `stdio_server` runs them and gives the loop.
+"""Owns the tools of the demo's stdio servers: a clock, a notebook and dice; `stdio_server` gives the loop.
 
 What this is not: the list of the demo's servers (`demo_servers`). It imports only what the interpreter has compiled in,
 for the reason that `stdio_server` gives.

@@ -2,15 +2,15 @@
 
 What this is not: a server to judge a client with (`scripted`), nor a library to build servers on.
 
-Rules. (1) Nothing is imported that is not compiled into the interpreter: `json`, `re`, `typing`, `argparse` and `signal`
+Rules. (1) Nothing is imported that is not compiled into the interpreter: `json`, `re`, `typing`, `argparse`, `signal`
 cost ten milliseconds a process together, as much as the interpreter itself. The accelerator behind `json` does the
-parsing; where there is none, `json` does. (2) One thread, one loop; what is due later is held in a list. (3) It ends with
-status 0 at end-of-file, at SIGINT and at SIGTERM.
+parsing; where there is none, `json` does. (2) One thread, one loop; what is due later is held in a list. (3) It ends
+with status 0 at end-of-file, at SIGINT and at SIGTERM.
 
 Run it as ``python -m mcp_actors.testing.stdio_server [OPTIONS]`` or, faster, as `synthetic.synthetic_command` says.
 
 Options (each takes a value): ``--tools N`` tools in all (10), ``--era legacy|modern|both`` (both), ``--delay S`` holds
-every answer back, ``--start-delay S`` sleeps before the first line is read, ``--page N`` tools on a page (0: all on one),
+every answer back, ``--start-delay S`` sleeps before the first line is read, ``--page N`` tools on a page (0: all),
 ``--name TEXT``, ``--program NAME`` one of `demo_programs` instead of the synthetic tools.
 """
 
@@ -325,8 +325,8 @@ def main(arguments: list[str] | None = None) -> None:
     time.sleep(float(options.get("--start-delay", "0")))
     try:
         server.serve()
-    except OSError:  # noqa: SIM105 (contextlib is an import) the reader of our answers is gone
-        pass
+    except OSError:  # the reader of our answers is gone
+        os._exit(0)
     os._exit(0)
 
 
