@@ -8,8 +8,9 @@ The contract, which `testing.contracts.check_transport` checks on every transpor
    it raises `TransportBroken` (they ended it) or `ConnectFailed` (it never came up). It is called once.
 2. Everything that arrives goes to ``sink.deliver`` or ``sink.refuse``, which are synchronous, never raise and never block.
 3. `send` takes a frame once and whole. A caller that is cancelled inside `send` leaves no half-written message behind.
-   On message streams (stdio, memory, websocket) it returns when the frame is on its way; on HTTP it is the exchange itself
-   and returns when no more of it can arrive on this exchange.
+   On message streams (stdio, memory, websocket) it returns when the frame is on its way, and an error means that the wire
+   is gone. On HTTP it is the exchange itself and returns when no more of it can arrive on this exchange; it raises where
+   no answer began (`ConnectFailed`: it did not arrive; `TransportBroken`: it may have), which concerns this frame alone.
 4. Leaving `run`, by whatever way, leaves no process, descriptor, thread or task behind; clean-up is shielded and bounded by
    `shutdown_bound` seconds.
 """
@@ -68,8 +69,13 @@ class Transport(Protocol):
 
     # "stdio", "http", "sse", "ws", "memory"; for status and logs.
     kind: str
-    # Seconds that leaving `run` may take at most.
-    shutdown_bound: float
+    # Whether `send` lasts as long as its answer may come (HTTP); the connection then runs it in a task of its own.
+    is_exchange: bool
+
+    @property
+    def shutdown_bound(self) -> float:
+        """Seconds that leaving `run` may take at most."""
+        ...
 
     async def run(self, sink: Sink, *, task_status: trio.TaskStatus[None]) -> None:
         """Open the wire and serve it. Runs until cancelled or until the wire ends.

@@ -5,7 +5,7 @@ means is in `http_exchange`, the GET stream in `http_stream`, httpx behind `http
 
 Rules, beyond those of `base`:
 
-- `run` does no I/O to open: HTTP has no connection. The outcome of each exchange is told where it belongs: to its frame.
+- `run` does no I/O to open: HTTP has no connection. The outcome of each exchange belongs to its frame.
 - `send` raises where no answer began: `ConnectFailed` (the request never arrived; it is safe to send it again) or
   `TransportBroken` (it may have been carried out). Either concerns this frame alone; `run` goes on.
 - Once an answer began, the sink learns the outcome and `send` returns: messages, ``refuse``, or ``lose``.

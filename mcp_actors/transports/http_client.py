@@ -3,7 +3,7 @@
 What this is not: MCP over HTTP (`http`), nor who we are (an `Auth` is handed in).
 
 It drives httpx's transport object and not its client: the client costs half as much again per exchange, follows
-redirects in ways that lose a POST or leak headers, and adds nothing else that is wanted. The rules, each met in practice:
+redirects in ways that lose a POST or leak headers, and adds nothing else that is wanted. Rules, each met in practice:
 
 - One client per server, its pool without limits: streams never compete with calls (fault 50), and a request that was
   cancelled while its connection was set up cannot starve the others (fault 95). Such a request leaves a dead entry in
