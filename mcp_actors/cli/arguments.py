@@ -33,7 +33,7 @@ __all__ = ["Word", "build_arguments", "coerce", "parse_object", "parse_word", "p
 # Takes the text after the at-sign, gives the file's text.
 ReadFile: TypeAlias = Callable[[str], str]
 
-_WORD: Final = re.compile(r"(?P<key>.+?)(?P<sign>:=@|:=|=@|=)(?P<text>.*)", re.DOTALL)
+_WORD: Final = re.compile(r"(?P<key>(?!:=)[^=]+?)(?P<sign>:=@|:=|=@|=)(?P<text>.*)", re.DOTALL)
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _NUMBER: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _BOOLEANS: Final[Mapping[str, bool]] = {"true": True, "false": False}

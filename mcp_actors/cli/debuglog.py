@@ -40,10 +40,11 @@ class PrefixFormatter(logging.Formatter):
         return "\n".join(f"{prefix} {line}" for line in clean(level + text).splitlines() or [""])
 
 
-def install_log(level: int, *, is_debug: bool) -> None:
-    """Send the package's log to standard error: all of it when debugging, else from `level` on.
+def install_log(*, is_debug: bool) -> None:
+    """Send the package's log to standard error: all of it when debugging, else errors alone.
 
-    The handler belongs to the package's own logger, so that a program's logging is left alone.
+    What fails without being an error of ours is told by each verb, so a quieter level would say it twice. The handler
+    belongs to the package's own logger: a program's logging is left alone.
     """
     logger = logging.getLogger(ROOT)
     for old in [handler for handler in logger.handlers if isinstance(handler.formatter, PrefixFormatter)]:
@@ -51,5 +52,5 @@ def install_log(level: int, *, is_debug: bool) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(PrefixFormatter("%(message)s"))
     logger.addHandler(handler)
-    logger.setLevel(logging.DEBUG if is_debug else level)
+    logger.setLevel(logging.DEBUG if is_debug else logging.ERROR)
     logger.propagate = False

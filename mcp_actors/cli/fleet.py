@@ -13,6 +13,7 @@ import trio
 from attrs import evolve, frozen
 
 from mcp_actors.cli import exits, output
+from mcp_actors.cli.debuglog import install_log
 from mcp_actors.cli.progress import fleet_text, open_progress
 from mcp_actors.config.settings import read_settings
 from mcp_actors.config.specs import RestartType, Scope
@@ -110,6 +111,7 @@ def load_plan(shared: GlobalOptions, environ: Mapping[str, str] = os.environ) ->
     Raises:
         ConfigError: a file or text given with ``--config`` cannot be used at all, or no usable file is left.
     """
+    install_log(is_debug=shared.is_debug)
     settings, warnings = read_settings(environ)
     loaded = load_config(shared.configs, strict=shared.is_strict, environ=environ)
     plan = Plan(

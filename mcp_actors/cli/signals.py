@@ -32,13 +32,17 @@ def run_interruptibly(verb: Callable[[], Awaitable[int]], codes: Mapping[int, in
     """Run a verb under trio until it ends or a signal stops it.
 
     Args:
-        verb: gives the exit code; is cancelled by SIGINT and SIGTERM.
+        verb: gives the exit code; is cancelled by SIGINT, SIGTERM and SIGHUP.
         codes: maps signal number -> exit code after a clean stop.
 
     Returns:
         The verb's exit code, or that of the first signal.
     """
-    return trio.run(_run, verb, codes)
+    heard = dict(codes)
+    # A closed terminal is an interruption, unless somebody said that it is none (nohup).
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        heard.setdefault(signal.SIGHUP, codes[signal.SIGTERM])
+    return trio.run(_run, verb, heard)
 
 
 class _Stop:

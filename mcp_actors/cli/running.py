@@ -1,0 +1,120 @@
+"""Owns the verb ``run``: the fleet alive in the foreground, as a unit file starts it.
+
+What this is not: a daemon. It does not fork, writes no file, and is asked nothing; its log is standard error.
+
+SIGTERM ends it with 0, as a unit file expects, SIGINT with 130; a second signal hurries the stop (`signals`).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from mcp_actors.cli import exits, output
+
+if TYPE_CHECKING:
+    import argparse
+
+    from mcp_actors.actors.lifecycle import ServerStatus
+    from mcp_actors.cli.fleet import Plan
+    from mcp_actors.cli.options import GlobalOptions
+    from mcp_actors.runtime import Runtime
+
+__all__ = ["change_line", "configure_run", "run_run"]
+
+_CODES: Final = {signal.SIGTERM: exits.OK, signal.SIGINT: exits.INTERRUPTED}
+# Phases that are news although the state stays.
+_NEWS: Final = frozenset({"backing-off", "parked"})
+
+
+def configure_run(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``run``: it has none of its own."""
+    del parser
+
+
+def run_run(shared: GlobalOptions, own: argparse.Namespace) -> int:
+    """Keep the fleet alive until a signal comes."""
+    del own
+    from mcp_actors.cli.fleet import load_plan
+    from mcp_actors.cli.signals import run_interruptibly
+
+    plan = load_plan(shared)
+    began = time.monotonic()
+    code = run_interruptibly(partial(_run, plan), _CODES)
+    _say(f"stopped after {time.monotonic() - began:.1f} s")
+    return code
+
+
+async def _run(plan: Plan) -> int:
+    import trio
+
+    from mcp_actors.cli.fleet import open_fleet
+
+    async with open_fleet(plan) as runtime, trio.open_nursery() as nursery:
+        nursery.start_soon(_tell_changes, runtime)
+        await runtime.wait_ready()
+        counts: dict[str, int] = {}
+        for status in runtime.status().values():
+            counts[str(status.state)] = counts.get(str(status.state), 0) + 1
+        _say("running: " + (", ".join(f"{count} {state}" for state, count in counts.items()) or "no servers"))
+        await trio.sleep_forever()
+    return exits.OK
+
+
+async def _tell_changes(runtime: Runtime) -> None:
+    with runtime.watch() as changes:
+        told: dict[str, ServerStatus] = {}
+        for status in runtime.status().values():
+            told[status.name] = status
+            _say(change_line(None, status))
+        async for change in changes:
+            line = change_line(told.get(change.name), change.new)
+            if line is not None:
+                _say(line)
+            if change.new is None:
+                told.pop(change.name, None)
+            else:
+                told[change.name] = change.new
+
+
+def _key(status: ServerStatus) -> tuple[object, ...]:
+    return (status.state, status.phase if status.phase in _NEWS else None, status.is_connected and status.generation)
+
+
+def change_line(old: ServerStatus | None, new: ServerStatus | None) -> str | None:
+    """Write the log line of a change.
+
+    Args:
+        old: the status that the last line told of; None when there was none.
+        new: the status now; None when the server was removed.
+
+    Returns:
+        One line, or None when nothing changed that is news.
+    """
+    from mcp_actors.cli.render import clean_line
+
+    if new is None:
+        return None if old is None else f"{clean_line(old.name)}: removed"
+    if old is not None and _key(old) == _key(new):
+        return None
+    before = "" if old is None or old.state is new.state else f"{old.state} -> "
+    facts: list[str] = [f"{clean_line(new.name)}: {before}{new.state} ({new.reason})"]
+    if new.is_connected:
+        known = {"revision": new.revision, "tools": new.tools, "pid": new.pid}
+        facts += [f"{key}={value}" for key, value in known.items() if value is not None]
+    else:
+        facts += [f"phase={new.phase}"] if new.phase in _NEWS else []
+        facts += [f"error={clean_line(new.error)!r}"] if new.error else []
+    if new.restarts:
+        facts.append(f"restarts={new.restarts}")
+    return " ".join(facts)
+
+
+def _say(text: str | None) -> None:
+    if text is not None:
+        # The journal writes its own moments.
+        stamp = "" if "JOURNAL_STREAM" in os.environ else time.strftime("%Y-%m-%dT%H:%M:%S%z ")
+        output.note(f"{stamp}{text}", prefix="")
