@@ -4,15 +4,17 @@ What this is not: MCP. A transport moves whole messages and reads nothing inside
 
 The contract, which `testing.contracts.check_transport` checks on every transport:
 
-1. `run` opens the wire, reports it with ``task_status.started()`` and serves until it is cancelled or the wire ends; then
-   it raises `TransportBroken` (they ended it) or `ConnectFailed` (it never came up). It is called once.
-2. Everything that arrives goes to ``sink.deliver`` or ``sink.refuse``, which are synchronous, never raise and never block.
+1. `run` opens the wire, reports it with ``task_status.started()`` and serves until it is cancelled or the wire ends;
+   then it raises `TransportBroken` (they ended it) or `ConnectFailed` (it never came up). It is called once.
+2. Everything that arrives goes to ``sink.deliver`` or ``sink.refuse``, which are synchronous, never raise and never
+   block.
 3. `send` takes a frame once and whole. A caller that is cancelled inside `send` leaves no half-written message behind.
-   On message streams (stdio, memory, websocket) it returns when the frame is on its way, and an error means that the wire
-   is gone. On HTTP it is the exchange itself and returns when no more of it can arrive on this exchange; it raises where
-   no answer began (`ConnectFailed`: it did not arrive; `TransportBroken`: it may have), which concerns this frame alone.
-4. Leaving `run`, by whatever way, leaves no process, descriptor, thread or task behind; clean-up is shielded and bounded by
-   `shutdown_bound` seconds.
+   On message streams (stdio, memory, websocket) it returns when the frame is on its way, and an error means that the
+   wire is gone. On HTTP it is the exchange itself and returns when no more of it can arrive on this exchange; it raises
+   where no answer began (`ConnectFailed`: the frame did not arrive; `TransportBroken`: it may have), which concerns this
+   frame alone.
+4. Leaving `run`, by whatever way, leaves no process, descriptor, thread or task behind; clean-up is shielded and
+   bounded by `shutdown_bound` seconds.
 """
 
 from __future__ import annotations
