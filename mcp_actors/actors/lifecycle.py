@@ -35,8 +35,7 @@ class Phase(enum.StrEnum):
     """What is being done about it."""
 
     QUEUED = "queued"  # waits for a permit of its batch
-    CONNECTING = "connecting"  # opens the transport
-    PROBING = "probing"  # handshake: era probe or initialize
+    CONNECTING = "connecting"  # opens the transport and shakes hands
     LISTING = "listing"  # fetches the lists
     READY = "ready"  # takes calls
     BACKING_OFF = "backing-off"  # waits before the next try
@@ -89,8 +88,10 @@ class ServerStatus:
     # Tries made since the connection last proved itself.
     attempt: int = 0
     restarts: int = 0
-    # Seconds from the permit to READY plus lists, of the last successful connect.
+    # Seconds of the last successful connect: waiting for a permit, from the permit to READY, from READY to all lists.
+    queue_seconds: float | None = None
     connect_seconds: float | None = None
+    list_seconds: float | None = None
     # What to do about it, for people.
     remedy: str | None = None
     warnings: tuple[str, ...] = field(default=())

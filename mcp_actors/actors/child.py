@@ -1,0 +1,332 @@
+"""Owns one server under supervision: the task that lives its lives, one after the other.
+
+What this is not: the connection (one life), nor the decision what follows a death (`restarts`).
+
+The task `run` is the only one that starts a connection, so at most one child tree lives (invariant 2). Commands come from
+the supervisor's loop as synchronous calls: they change what is wanted, end the life in progress where it must end, and
+ring the bell.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from typing import TYPE_CHECKING, Final
+
+import trio
+from mcp_actors.actors.connection import Connection
+from mcp_actors.actors.exits import cause_of
+from mcp_actors.actors.lifecycle import Phase, ServerState, ServerStatus, advance
+from mcp_actors.actors.messages import StatusChanged
+from mcp_actors.actors.restarts import Exit, ExitKind, History, Leave, Park, RestartAfter, classify, decide, may_start
+from mcp_actors.errors import McpActorsError, ServerNotReady, TransportClosed, TransportError
+from mcp_actors.protocol.types import Era
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp_actors.actors.mailbox import Ref
+    from mcp_actors.actors.messages import RegistryMessage
+    from mcp_actors.config.settings import Settings
+    from mcp_actors.config.specs import ServerSpec
+    from mcp_actors.transports.base import Transport
+
+__all__ = ["Child"]
+
+logger = logging.getLogger("mcp_actors.supervisor")
+
+# A legacy verdict is believed for a day: a stale one would work silently for ever (spec_client 3.3).
+LEGACY_VERDICT_LIFE: Final = 24 * 3600.0
+
+# Reason code -> what a person can do about it. Codes that need nothing are not listed.
+REMEDIES: Final[dict[str, str]] = {
+    "needs-auth": "log in: mcp-actors login {name}",
+    "crash-loop": "see its error, then restart it",
+    "gave-up": "see its error, then restart it",
+    "refused": "correct its configuration, then restart it",
+    "user": "enable it",
+    "pending-approval": "approve it: mcp-actors --approve-project, or MCP_ACTORS_APPROVE_PROJECT=1",
+    "policy": "ask your administrator",
+}
+
+
+class Child:
+    """One supervised server. `run` is its task; the other public methods are commands of the supervisor."""
+
+    def __init__(
+        self,
+        spec: ServerSpec,
+        settings: Settings,
+        open_transport: Callable[[], Transport],
+        permits: trio.CapacityLimiter,
+        registry: Ref[RegistryMessage],
+        *,
+        chance: Callable[[], float],
+        first_generation: int = 0,
+    ) -> None:
+        self.spec = spec
+        # The connection that takes calls; None while not connected.
+        self.connection: Connection | None = None
+        state = ServerState.PENDING if spec.is_enabled else ServerState.DISABLED
+        self.status = ServerStatus(
+            name=spec.name,
+            state=state,
+            phase=Phase.QUEUED if spec.is_enabled else Phase.STOPPED,
+            reason="queued" if spec.is_enabled else spec.disabled_reason,
+            transport=spec.transport,
+            scope=spec.scope,
+            since=trio.current_time(),
+            generation=first_generation,
+        )
+        self._settings = settings
+        self._open_transport = open_transport
+        self._permits = permits
+        self._registry = registry
+        self._chance = chance
+        self._history = History()
+        self._era: Era | None = None
+        self._era_since = -math.inf
+        # How the last life ended, for people; None when it ended in order.
+        self._last_error: str | None = None
+        # What the supervisor wants; `_why_not` is the reason code when it is not wanted.
+        self._is_wanted = spec.is_enabled
+        self._why_not = spec.disabled_reason
+        # Set by commands for the resting task; it clears them.
+        self._is_called = False
+        # The life in progress.
+        self._life = trio.CancelScope()
+        # Replaced at every ring: one for the task, one for those who watch its status.
+        self._bell = trio.Event()
+        self._reported = trio.Event()
+
+    # ── the task ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def run(self) -> None:
+        """Live, rest, live again, as long as it is wanted. Runs until cancelled."""
+        while True:
+            if not self._is_wanted:
+                await self._report(ServerState.DISABLED, Phase.STOPPED, self._why_not, pid=None, next_retry=None)
+                while not self._is_wanted:
+                    await self._bell.wait()
+            end = await self._live()
+            if self._is_wanted and not self._is_called:
+                await self._rest(end)
+            self._is_called = False
+
+    async def _live(self) -> Exit:
+        """One life: queue, connect, list, serve, end. Returns when nothing of it lives."""
+        error: BaseException | None = None
+        ready_at: float | None = None
+        connection = self._new_connection()
+        with trio.CancelScope() as self._life:
+            try:
+                async with trio.open_nursery() as life:
+                    queued, opened = await self._connect(connection, life)
+                    ready_at = trio.current_time()
+                    await self._serve(connection, queued, opened)
+            except* Exception as group:
+                error = cause_of(group)
+        self.connection = None
+        if self._life.cancelled_caught:
+            error = TransportClosed(server=self.spec.name)
+        lived = 0.0 if ready_at is None else trio.current_time() - ready_at
+        is_proven = connection.served > 0 or lived >= self.spec.restart_policy.stable_after
+        end = classify(error, was_ready=ready_at is not None, was_proven=is_proven)
+        self._history = self._history.ended(end)
+        if end.kind is ExitKind.BUG:
+            logger.error("[MCP:%s] failed by a bug of ours", self.spec.name, exc_info=error)
+        elif end.kind is not ExitKind.SHUTDOWN:
+            logger.info("[MCP:%s] ended reason=%s", self.spec.name, end.reason)
+        self._last_error = None if end.kind is ExitKind.SHUTDOWN else self._tell(error, connection)
+        return end
+
+    async def _connect(self, connection: Connection, life: trio.Nursery) -> tuple[float, float]:
+        """Bring it up to READY; the permit leaves first. Returns when it was queued and when it got its permit."""
+        queued = trio.current_time()
+        await self._report_life(ServerState.PENDING, Phase.QUEUED, "queued", generation=connection.generation)
+        async with self._permits:
+            opened = trio.current_time()
+            self._history = self._history.started(opened, self.spec.restart_policy.period)
+            await self._report_life(ServerState.PENDING, Phase.CONNECTING, "connecting")
+            logger.debug("[MCP:%s] connect.started transport=%s", self.spec.name, self.spec.transport)
+            with trio.fail_after(self._connect_timeout):
+                info = await life.start(connection.run)
+        self._era, self._era_since = info.era, trio.current_time()
+        return queued, opened
+
+    async def _serve(self, connection: Connection, queued: float, opened: float) -> None:
+        info, ready = connection.info, trio.current_time()
+        assert info is not None
+        logger.debug(
+            "[MCP:%s] connect.complete transport=%s elapsed_ms=%d revision=%s",
+            self.spec.name, self.spec.transport, round((ready - opened) * 1000), info.revision,
+        )  # fmt: skip
+        await self._report_life(
+            ServerState.PENDING,
+            Phase.LISTING,
+            "listing",
+            era=info.era,
+            revision=info.revision,
+            pid=connection.diagnostics().pid,
+            queue_seconds=opened - queued,
+            connect_seconds=ready - opened,
+        )
+        await connection.lists.are_fetched.wait()
+        self.connection = connection
+        await self._report_life(
+            ServerState.CONNECTED,
+            Phase.READY,
+            "ready",
+            error=None,
+            next_retry=None,
+            attempt=0,
+            list_seconds=trio.current_time() - ready,
+        )
+
+    async def _rest(self, end: Exit) -> None:
+        """Do what is decided about an end: wait out the backoff, or wait to be called."""
+        policy = self.spec.restart_policy
+        now = trio.current_time()
+        decision = decide(end, self._history, self.spec.restart, policy, now=now, chance=self._chance())
+        state, phase, reason, wait = ServerState.FAILED, Phase.PARKED, end.reason, math.inf
+        match decision:
+            case RestartAfter(delay):
+                state, phase, wait = ServerState.PENDING, Phase.BACKING_OFF, delay
+            case Park(why, probe):
+                reason, wait = why, math.inf if probe is None else probe
+            case Leave() if end.kind is ExitKind.NEEDS_LOGIN:
+                state = ServerState.NEEDS_AUTH
+        await self._report(
+            state,
+            phase,
+            reason,
+            error=self._last_error,
+            pid=None,
+            next_retry=None if wait == math.inf else now + wait,
+            attempt=self._history.tries,
+            restarts=self.status.restarts + (state is ServerState.PENDING),
+        )
+        with trio.move_on_after(wait):
+            while self._is_wanted and not self._is_called:
+                await self._bell.wait()
+
+    def _new_connection(self) -> Connection:
+        pinned = None if self.spec.era == "auto" else Era(self.spec.era)
+        if pinned is None and self._era is Era.LEGACY and trio.current_time() - self._era_since < LEGACY_VERDICT_LIFE:
+            pinned = Era.LEGACY
+        return Connection(
+            self.spec,
+            self._settings,
+            self._open_transport,
+            self._registry,
+            generation=self.status.generation + 1,
+            pinned_era=pinned,
+            is_era_known=self._era is Era.MODERN,
+        )
+
+    # ── commands, called by the supervisor's tasks ───────────────────────────────────────────────────────────────────
+
+    async def enable(self) -> None:
+        """Want it."""
+        if not self._is_wanted:
+            self._history = History()
+            self._is_wanted = True
+            await self._report(ServerState.PENDING, Phase.QUEUED, "queued", error=None)
+            self._ring()
+
+    async def disable(self, reason: str) -> None:
+        """Want it no more, and wait until nothing of it lives; sticks whatever it is doing (S128)."""
+        self._is_wanted, self._why_not = False, reason
+        if self.status.phase is not Phase.STOPPED:
+            self._end_life()
+            await self._report(ServerState.DISABLED, Phase.STOPPING, reason)
+            self._ring()
+        while not self._is_wanted and self.status.phase is not Phase.STOPPED:
+            await self._reported.wait()
+
+    async def restart(self) -> None:
+        """End its life, if any, and begin another with a clean history."""
+        if not self._is_wanted:
+            await self.enable()
+            return
+        self._history = History()
+        self._is_called = True
+        self._end_life()
+        await self._report(ServerState.PENDING, Phase.QUEUED, "restart", next_retry=None)
+        self._ring()
+
+    async def ensure(self) -> Connection:
+        """Bring it up if it may be, joining what is under way (S125).
+
+        Raises:
+            ServerNotReady: it is disabled, may not be started again so soon, or did not come up.
+        """
+        if self.status.state is ServerState.FAILED:
+            if not may_start(self._history, self.spec.restart_policy, trio.current_time()):
+                raise self.not_ready()
+            self._is_called = True
+            await self._report(ServerState.PENDING, Phase.QUEUED, "called", next_retry=None)
+            self._ring()
+        while self.status.state is ServerState.PENDING:
+            await self._reported.wait()
+        if self.connection is None:
+            raise self.not_ready()
+        return self.connection
+
+    def not_ready(self) -> ServerNotReady:
+        """Why it takes no calls, as an error."""
+        status = self.status
+        reason = status.reason if status.error is None else f"{status.reason}: {status.error}"
+        return ServerNotReady(server=self.spec.name, state=status.state, reason=reason, remedy=status.remedy)
+
+    def _end_life(self) -> None:
+        """Fail its calls first, then cancel it (S146)."""
+        if self.connection is not None:
+            self.connection.close(TransportClosed(server=self.spec.name))
+        self._life.cancel()
+
+    # ── telling ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _report_life(self, state: ServerState, phase: Phase, reason: str, **changes: object) -> None:
+        """Report from within a life; one that was ended by a command has nothing to say any more."""
+        if self._life.cancel_called:
+            await trio.lowlevel.checkpoint_if_cancelled()
+        await self._report(state, phase, reason, **changes)
+
+    async def _report(self, state: ServerState, phase: Phase, reason: str, **changes: object) -> None:
+        remedy = REMEDIES.get(reason)
+        remedy = None if remedy is None else remedy.format(name=self.spec.name)
+        self.status = advance(
+            self.status, state, phase, reason, now=trio.current_time(), remedy=remedy, **changes
+        )  # fmt: skip
+        reported, self._reported = self._reported, trio.Event()
+        reported.set()
+        connection = self.connection if state is ServerState.CONNECTED else None
+        await self._registry.tell(StatusChanged(self.status, connection))
+
+    def _tell(self, error: BaseException | None, connection: Connection) -> str | None:
+        """What went wrong, in a few lines, with what the server said before."""
+        if error is None:
+            return None
+        if isinstance(error, trio.TooSlowError):
+            text = f"no answer to the handshake within {self._connect_timeout:g} s"
+        elif isinstance(error, TransportError):
+            return error.describe()
+        else:
+            text = error.describe() if isinstance(error, McpActorsError) else f"{type(error).__name__}: {error}"
+        seen = connection.diagnostics()
+        lines = [text, *(f"  | {line}" for line in seen.stderr_tail), *(f"  stdout: {line}" for line in seen.noise_tail)]
+        return "\n".join(lines)
+
+    @property
+    def _connect_timeout(self) -> float:
+        own = self.spec.connect_timeout
+        return self._settings.connect_timeout if own is None else own
+
+    def _ring(self) -> None:
+        bell, self._bell = self._bell, trio.Event()
+        bell.set()
+
+    def __repr__(self) -> str:
+        status = self.status
+        return f"<Child {status.name} {status.state}/{status.phase} generation {status.generation} restarts {status.restarts}>"

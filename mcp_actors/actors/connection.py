@@ -1,0 +1,398 @@
+"""Owns the actor for one server: one transport, one session, the calls in flight.
+
+What this is not: a judge of MCP (`protocol.session` is), nor of its own death (`child` and `restarts` are).
+
+Data plane: `request` runs in the caller's task. The session gives id and frame, the transport takes it, the caller waits
+on its `Slot`, and the transport's reader fills the slot through `deliver`. Deadlines of all calls live in one watchdog.
+
+Control plane: `run` shakes hands, keeps the lists fresh and tells the registry. It is left by cancellation or by the first
+error; by then every call in flight has failed, before anything of the transport is torn down (S146).
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from typing import TYPE_CHECKING, Final
+
+import trio
+from attrs import evolve
+
+from mcp_actors.actors.lists import Lists
+from mcp_actors.actors.slots import Slot
+from mcp_actors.errors import McpActorsError, TransportBroken, TransportClosed, TransportError
+from mcp_actors.protocol import events as happened
+from mcp_actors.protocol.session import Session, SessionSettings
+from mcp_actors.protocol.types import Era
+from mcp_actors.transports.base import Diagnostics
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp_actors.actors.mailbox import Ref
+    from mcp_actors.actors.messages import RegistryMessage
+    from mcp_actors.actors.slots import ProgressCallback
+    from mcp_actors.config.settings import Settings
+    from mcp_actors.config.specs import ServerSpec
+    from mcp_actors.jsontypes import JsonObject
+    from mcp_actors.protocol.types import Frame, Refusal, RequestId, ServerInfo
+    from mcp_actors.transports.base import Transport
+
+__all__ = ["Connection"]
+
+logger = logging.getLogger("mcp_actors.connection")
+
+# Frames of our own making (answers, cancels) that may wait; a peer that asks more without reading is cut.
+OUTBOX_SIZE: Final = 256
+# One of them may take so long on the wire; only HTTP can be so slow.
+OUTBOX_TIMEOUT: Final = 30.0
+
+
+class Connection:
+    """One life of one server. `run` is its task; `request` is called by many."""
+
+    def __init__(
+        self,
+        spec: ServerSpec,
+        settings: Settings,
+        open_transport: Callable[[], Transport],
+        registry: Ref[RegistryMessage],
+        *,
+        generation: int,
+        pinned_era: Era | None,
+        is_era_known: bool = False,
+    ) -> None:
+        self.spec = spec
+        self.generation = generation
+        # What the handshake found; None before READY.
+        self.info: ServerInfo | None = None
+        # Requests of callers that were answered: proof of health (restarts, rule 3).
+        self.served = 0
+        self._settings = settings
+        self._open_transport = open_transport
+        self._registry = registry
+        self._pinned_era = pinned_era
+        self._is_era_known = is_era_known
+        # Why no call can be taken any more; None while it lives.
+        self._gone: McpActorsError | None = None
+        # Valid while `run` runs.
+        self._transport: Transport
+        self._session: Session[Slot]
+        self._nursery: trio.Nursery
+        self._outbox: trio.MemorySendChannel[Frame]
+        # Waiting callers by request id; the session knows them too, this is for deadlines and exchanges.
+        self._slots: dict[RequestId, Slot] = {}
+        self._watchdog = trio.CancelScope()
+        # Rung when the handshake moved.
+        self._moved = trio.Event()
+        self._failure: McpActorsError | None = None
+        self._must_reopen = False
+        # What it listed, kept fresh by `run`.
+        self.lists = Lists(self, registry, page_timeout=settings.connect_timeout)
+
+    # ── control plane ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def run(self, *, task_status: trio.TaskStatus[ServerInfo] = trio.TASK_STATUS_IGNORED) -> None:
+        """Connect, then serve. Reports READY by ``task_status.started(info)``. Runs until cancelled or broken.
+
+        Raises:
+            TransportError: the wire never came up, or broke.
+            ProtocolError, RpcError, AuthError: the handshake was refused.
+            (possibly inside exception groups; the supervisor's child loop takes them apart.)
+
+        Cancellation:
+            Calls in flight fail at once; the transport ends in order, shielded and bounded.
+        """
+        await self._converse(self._pinned_era, task_status)
+        if self._must_reopen:
+            # Died on the probe: a verdict, not a crash (A02).
+            await self._converse(Era.LEGACY, task_status)
+
+    async def _converse(self, pinned: Era | None, task_status: trio.TaskStatus[ServerInfo]) -> None:
+        self._must_reopen = False
+        self._transport = self._open_transport()
+        self._session = Session(self._session_settings(pinned))
+        self._outbox, waiting = trio.open_memory_channel[Frame](OUTBOX_SIZE)
+        async with trio.open_nursery() as self._nursery:
+            self._nursery.start_soon(self._fail_calls_first)
+            await self._nursery.start(self._serve_transport)
+            self._nursery.start_soon(self._send_waiting, waiting)
+            self._nursery.start_soon(self._watch_deadlines)
+            await self._shake_hands()
+            if self.info is not None:
+                task_status.started(self.info)
+                self._transport.session_ready(self.info)
+                await self.lists.keep_fresh()
+
+    def _session_settings(self, pinned: Era | None) -> SessionSettings:
+        is_exchange = self._transport.is_exchange
+        # Silence means legacy on message streams only, and never to a server that was modern before (spec_client 3.3).
+        probe_timeout = None if is_exchange or self._is_era_known else self._settings.probe_timeout
+        return SessionSettings(is_http=is_exchange, pinned_era=pinned, probe_timeout=probe_timeout)
+
+    async def _serve_transport(self, *, task_status: trio.TaskStatus[None]) -> None:
+        try:
+            await self._transport.run(self, task_status=task_status)
+        except TransportBroken as broken:
+            self.ended(broken)
+            if not self._must_reopen:
+                raise
+            self._nursery.cancel_scope.cancel()
+
+    async def _shake_hands(self) -> None:
+        self._session.open(trio.current_time())
+        self._react()
+        while self.info is None and not self._must_reopen:
+            if self._failure is not None:
+                raise self._failure
+            self._moved = trio.Event()
+            deadline = self._session.next_deadline
+            with trio.CancelScope(deadline=math.inf if deadline is None else deadline) as scope:
+                await self._moved.wait()
+            if scope.cancelled_caught:
+                self._session.receive_timeout(trio.current_time())
+                self._react()
+
+    async def _send_waiting(self, waiting: trio.MemoryReceiveChannel[Frame]) -> None:
+        async for frame in waiting:
+            try:
+                with trio.move_on_after(OUTBOX_TIMEOUT):
+                    await self._transport.send(frame)
+            except McpActorsError as error:
+                if self.info is None:
+                    raise
+                logger.debug("%s x lost %s: %s", self._tag, frame.method or "an answer", error.describe())
+
+    async def _fail_calls_first(self) -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            self.close(TransportClosed(server=self.spec.name))
+
+    async def _watch_deadlines(self) -> None:
+        while True:
+            deadline = min((slot.deadline for slot in self._slots.values()), default=math.inf)
+            with trio.CancelScope(deadline=deadline) as self._watchdog:
+                await trio.sleep_forever()
+            now = trio.current_time()
+            for request_id, slot in list(self._slots.items()):
+                if slot.deadline <= now:
+                    slot.fail(trio.TooSlowError())
+                    self._withdraw(request_id, slot, "timed out")
+
+    # ── data plane ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def request(
+        self,
+        method: str,
+        params: JsonObject | None = None,
+        *,
+        timeout: float = math.inf,
+        on_progress: ProgressCallback | None = None,
+    ) -> bytes:
+        """Ask the server and wait for its answer.
+
+        Args:
+            method: such as "tools/call".
+            params: JSON object without the era's ``_meta`` fields.
+            timeout: seconds until the call is given up and the server is told.
+            on_progress: called in this task with the newest progress.
+
+        Returns:
+            The result, an undecoded JSON object.
+
+        Raises:
+            RpcError: the server answered with an error.
+            TransportError: the wire broke or was closed; the call may or may not have run.
+            RemoteProtocolError: the answer broke the rules, or cannot come any more.
+            trio.TooSlowError: `timeout` passed.
+
+        Cancellation:
+            Safe. The server is told once; nothing is left pending.
+
+        Source:
+            S197, S198, S204, B17-B20.
+        """
+        result = await self.exchange(method, params, timeout=timeout, on_progress=on_progress)
+        self.served += 1
+        return result
+
+    async def exchange(
+        self,
+        method: str,
+        params: JsonObject | None = None,
+        *,
+        timeout: float = math.inf,
+        on_progress: ProgressCallback | None = None,
+    ) -> bytes:
+        """`request` for our own housekeeping: its answer is no proof of health."""
+        if self._gone is not None:
+            raise evolve(self._gone)
+        deadline = trio.current_time() + timeout
+        slot = Slot(deadline)
+        frame = self._session.request(method, params, slot, wants_progress=on_progress is not None)
+        request_id = frame.request_id
+        assert request_id is not None
+        self._slots[request_id] = slot
+        if deadline < self._watchdog.deadline:
+            self._watchdog.deadline = deadline
+        try:
+            if self._transport.is_exchange:
+                self._nursery.start_soon(self._run_exchange, frame, slot)
+            else:
+                await self._transport.send(frame)
+            return await slot.wait(on_progress)
+        finally:
+            del self._slots[request_id]
+            if slot.is_open:
+                self._withdraw(request_id, slot, "cancelled by the caller")
+
+    async def _run_exchange(self, frame: Frame, slot: Slot) -> None:
+        with trio.CancelScope() as slot.exchange:
+            if not slot.is_open:
+                return
+            try:
+                await self._transport.send(frame)
+            except McpActorsError as error:
+                error.server = self.spec.name
+                slot.fail(error)
+
+    def _withdraw(self, request_id: RequestId, slot: Slot, reason: str) -> None:
+        """Tell the session once, which tells the server in the era's form (B17, B18)."""
+        if slot.exchange is not None:
+            slot.exchange.cancel()
+        cancel = self._session.cancel(request_id, reason)
+        if cancel is not None:
+            self._post(cancel)
+
+    def _post(self, frame: Frame) -> None:
+        try:
+            self._outbox.send_nowait(frame)
+        except trio.WouldBlock:
+            self._break(TransportBroken(server=self.spec.name, reason="the server asks, but does not read our answers"))
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            pass  # it is ending: nobody is left to be told
+
+    # ── what a transport tells (base.Sink) ───────────────────────────────────────────────────────────────────────────
+
+    def deliver(self, raw: bytes) -> None:
+        """Take what arrived."""
+        self._session.receive_message(raw, trio.current_time())
+        self._react()
+
+    def refuse(self, frame: Frame, refusal: Refusal) -> None:
+        """Take an HTTP answer that is no message."""
+        if frame.request_id is not None:
+            self._session.receive_refusal(frame.request_id, refusal, trio.current_time())
+            self._react()
+
+    def lose(self, frame: Frame, reason: str) -> None:
+        """Learn that no answer to this frame can come."""
+        if frame.request_id is not None:
+            self._session.receive_lost(frame.request_id, reason)
+            self._react()
+
+    def ended(self, error: TransportError) -> None:
+        """Learn that nothing can arrive any more: every call fails now, before the transport cleans up (fault 17)."""
+        self._session.receive_eof(trio.current_time())
+        self._react()
+        if not self._must_reopen:
+            self.close(error)
+
+    def is_waiting(self, request_id: RequestId) -> bool:
+        """Whether somebody still waits for this answer."""
+        return self._session.is_waiting(request_id)
+
+    # ── what the session tells ───────────────────────────────────────────────────────────────────────────────────────
+
+    def _react(self) -> None:
+        for event in self._session.events():
+            _REACTIONS[type(event)](self, event)
+        for frame in self._session.frames_to_send():
+            self._post(frame)
+
+    def _on_response(self, event: happened.ResponseReceived[Slot]) -> None:
+        event.waiter.fill(event.result)
+
+    def _on_error(self, event: happened.ErrorReceived[Slot]) -> None:
+        event.error.server = self.spec.name
+        event.waiter.fail(event.error)
+
+    def _on_progress(self, event: happened.ProgressReceived[Slot]) -> None:
+        event.waiter.report(event)
+
+    def _on_ready(self, event: happened.SessionReady) -> None:
+        self.info = event.info
+        self._moved.set()
+
+    def _on_failed(self, event: happened.SessionFailed) -> None:
+        event.error.server = self.spec.name
+        self._failure = event.error
+        self._moved.set()
+
+    def _on_fell_back(self, event: happened.FellBack) -> None:
+        logger.debug("%s = legacy: %s", self._tag, event.reason)
+        self._must_reopen = event.needs_reopen
+        self._moved.set()
+
+    def _on_list_changed(self, event: happened.ListChanged) -> None:
+        self.lists.mark(event.kind)
+
+    def _on_log(self, event: happened.LogReceived) -> None:
+        logger.debug("%s < log %s", self._tag, event.level)
+
+    def _on_fault(self, event: happened.PeerFault) -> None:
+        logger.debug("%s ! %s: %s", self._tag, event.kind, event.detail)
+
+    def _on_other(self, event: object) -> None:
+        logger.debug("%s < %s", self._tag, type(event).__name__)
+
+    # ── ends ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def close(self, error: McpActorsError) -> None:
+        """Take no more calls and fail those in flight. The first reason stays."""
+        if self._gone is None:
+            self._gone = error
+        for slot in self._session.abandon():
+            slot.fail(evolve(self._gone))
+            if slot.exchange is not None:
+                slot.exchange.cancel()
+
+    def _break(self, error: TransportBroken) -> None:
+        self.close(error)
+        self._nursery.start_soon(_raise, error)
+
+    def diagnostics(self) -> Diagnostics:
+        """What the transport tells of itself; empty before there is one."""
+        transport = getattr(self, "_transport", None)
+        return Diagnostics() if transport is None else transport.diagnostics()
+
+    @property
+    def _tag(self) -> str:
+        return f"[MCP:{self.spec.name}]"
+
+    def __repr__(self) -> str:
+        state = "NEW" if self.info is None else "READY " + self.info.revision
+        if self._gone is not None:
+            state = "GONE"
+        return f"<Connection {self.spec.name} {state} | calls: {len(self._slots)} active, {self.served} done>"
+
+
+async def _raise(error: BaseException) -> None:
+    raise error
+
+
+_REACTIONS: Final[dict[type, Callable[[Connection, object], None]]] = {
+    happened.ResponseReceived: Connection._on_response,
+    happened.ErrorReceived: Connection._on_error,
+    happened.ProgressReceived: Connection._on_progress,
+    happened.SessionReady: Connection._on_ready,
+    happened.SessionFailed: Connection._on_failed,
+    happened.FellBack: Connection._on_fell_back,
+    happened.ListChanged: Connection._on_list_changed,
+    happened.LogReceived: Connection._on_log,
+    happened.PeerFault: Connection._on_fault,
+    happened.ResourceUpdated: Connection._on_other,
+    happened.ServerRequestReceived: Connection._on_other,
+    happened.ServerRequestCancelled: Connection._on_other,
+}

@@ -1,0 +1,142 @@
+"""Owns the messages that actors are sent: frozen pure data, imperative for what is wanted, past tense for what happened.
+
+What this is not: tool calls. Those do not queue here; see `connection`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from attrs import frozen
+
+from mcp_actors.actors.mailbox import Ask
+
+if TYPE_CHECKING:
+    from mcp_actors.actors.connection import Connection
+    from mcp_actors.actors.lifecycle import ServerStatus
+    from mcp_actors.config.specs import ServerSpec
+    from mcp_actors.tools.catalog import Tool
+
+__all__ = [
+    "AddServer",
+    "DisableServer",
+    "EnableServer",
+    "EnsureConnected",
+    "Flush",
+    "Listing",
+    "RegistryMessage",
+    "RemoveServer",
+    "RestartServer",
+    "ServerListed",
+    "ServerRemoved",
+    "StatusChanged",
+    "Stop",
+    "SupervisorMessage",
+]
+
+
+# ── to the supervisor ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@frozen
+class AddServer(Ask[None]):
+    """Run this server too; a spec of a known name replaces it. Answered when it is adopted, not when it is up."""
+
+    spec: ServerSpec
+
+
+@frozen
+class RemoveServer(Ask[None]):
+    """Stop this server and forget it. Answered when nothing of it lives."""
+
+    name: str
+
+
+@frozen
+class RestartServer(Ask[None]):
+    """Stop this server and start it with a clean history. Answered when the new life has begun to queue."""
+
+    name: str
+
+
+@frozen
+class EnableServer(Ask[None]):
+    """Run a server that was disabled."""
+
+    name: str
+
+
+@frozen
+class DisableServer(Ask[None]):
+    """Stop this server and keep it stopped. Answered when nothing of it lives."""
+
+    name: str
+    reason: str = "user"
+
+
+@frozen
+class EnsureConnected(Ask["Connection"]):
+    """Bring this server up if it may be, joining what is under way (S125). Answered with its connection."""
+
+    name: str
+
+
+@frozen
+class Stop(Ask[None]):
+    """Stop all servers, in parallel. Answered when nothing of them lives."""
+
+    # Skip the remaining waits of the stop ladders.
+    is_hurried: bool = False
+
+
+SupervisorMessage: TypeAlias = (
+    AddServer | RemoveServer | RestartServer | EnableServer | DisableServer | EnsureConnected | Stop
+)
+
+
+# ── to the registry ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@frozen(eq=False)
+class Listing:
+    """What one connection listed: whole lists, replacing what was known of the server (S367)."""
+
+    tools: tuple[Tool, ...] = ()
+    # Undecoded items, in the server's order; None where the server does not offer the kind (fault 69).
+    resources: tuple[bytes, ...] | None = None
+    prompts: tuple[bytes, ...] | None = None
+    has_tools: bool = True
+    # What was wrong with the lists, for people.
+    warnings: tuple[str, ...] = ()
+
+
+@frozen(eq=False)
+class StatusChanged:
+    """A server's status changed; `connection` takes its calls while it is connected."""
+
+    status: ServerStatus
+    connection: Connection | None = None
+
+
+@frozen(eq=False)
+class ServerListed:
+    """A connection fetched its lists, at first or again."""
+
+    server: str
+    generation: int
+    listing: Listing
+
+
+@frozen(eq=False)
+class ServerRemoved:
+    """A server is configured no more."""
+
+    name: str
+
+
+@frozen
+class Flush(Ask[None]):
+    """Publish now what was told before. Answered when it is published."""
+
+
+RegistryMessage: TypeAlias = StatusChanged | ServerListed | ServerRemoved | Flush

@@ -1,0 +1,216 @@
+"""Owns the names: who is configured, in which state, offering what; publishes it as immutable snapshots.
+
+What this is not: a relay. A call reads the snapshot and goes straight to the connection.
+
+Rules.
+
+1. Updates are collected for `publish_window` seconds from the first one and published at once (S366, S368); later ones do
+   not extend the window.
+2. An update replaces what was known of its server, and touches nothing of another (S367).
+3. What is not connected offers nothing (S371); a stale generation's events are ignored (S126).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import trio
+from attrs import define, evolve, field, frozen
+
+from mcp_actors.actors.mailbox import Envelope, Mailbox
+from mcp_actors.actors.messages import Flush, Listing, RegistryMessage, ServerListed, ServerRemoved, StatusChanged
+from mcp_actors.tools.catalog import Catalog
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from mcp_actors.actors.connection import Connection
+    from mcp_actors.actors.lifecycle import ServerStatus
+    from mcp_actors.tools.catalog import Tool
+
+__all__ = ["Registry", "Snapshot", "StatusChange", "Watcher"]
+
+# A thousand servers that change state in one turn of the scheduler fit in.
+MAILBOX_SIZE = 1024
+# Changes that a watcher may be behind; then the oldest are dropped and counted.
+WATCHER_SIZE = 4096
+
+
+@frozen(eq=False)
+class Snapshot:
+    """Everything known at one moment; never changed after it is published."""
+
+    # Counts the publications.
+    version: int = 0
+    # Server name -> status, in configuration order.
+    servers: Mapping[str, ServerStatus] = field(factory=dict)
+    catalog: Catalog = field(factory=Catalog)
+    # Server name -> the connection that takes its calls now; connected servers only.
+    connections: Mapping[str, Connection] = field(factory=dict)
+    # Server name -> what it listed; connected servers only.
+    listings: Mapping[str, Listing] = field(factory=dict)
+
+
+@frozen
+class StatusChange:
+    """One change of one server: `old` is None when it is new, `new` when it was removed (S102)."""
+
+    name: str
+    old: ServerStatus | None
+    new: ServerStatus | None
+    # Changes that this watcher lost before this one, because it fell too far behind.
+    missed: int = 0
+
+
+@define(eq=False)
+class Watcher:
+    """An asynchronous iterator over the changes since it was made; bounded, never holds up the registry."""
+
+    _changes: deque[StatusChange] = field(factory=deque)
+    _missed: int = 0
+    _bell: trio.Event = field(factory=trio.Event)
+
+    def notice(self, change: StatusChange) -> None:
+        """Take a change; the oldest is dropped when there are too many."""
+        if len(self._changes) >= WATCHER_SIZE:
+            self._changes.popleft()
+            self._missed += 1
+        self._changes.append(change)
+        self._bell.set()
+
+    def __aiter__(self) -> Watcher:
+        return self
+
+    async def __anext__(self) -> StatusChange:
+        """Wait for the next change. Runs as long as there is somebody to change; cancellation: safe."""
+        while not self._changes:
+            self._bell = trio.Event()
+            await self._bell.wait()
+        change = self._changes.popleft()
+        missed, self._missed = self._missed, 0
+        return evolve(change, missed=missed) if missed else change
+
+
+class Registry:
+    """The actor that knows names."""
+
+    def __init__(self, *, window: float) -> None:
+        self.mailbox: Mailbox[RegistryMessage] = Mailbox("registry", size=MAILBOX_SIZE)
+        # The newest publication; replaced whole, by this actor only.
+        self.snapshot = Snapshot()
+        self._window = window
+        # Name -> status as last told, in configuration order; may be ahead of the snapshot by one window.
+        self._statuses: dict[str, ServerStatus] = {}
+        self._connections: dict[str, Connection] = {}
+        self._listings: dict[str, Listing] = {}
+        # Names told of since the last publication.
+        self._touched: set[str] = set()
+        self._watchers: set[Watcher] = set()
+        self._published = trio.Event()
+
+    @contextmanager
+    def watch(self) -> Iterator[Watcher]:
+        """Watch all changes of status while the block runs."""
+        watcher = Watcher()
+        self._watchers.add(watcher)
+        try:
+            yield watcher
+        finally:
+            self._watchers.discard(watcher)
+
+    async def wait_published(self) -> None:
+        """Wait for the next publication. Cancellation: safe."""
+        await self._published.wait()
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Collect and publish. Runs until cancelled; what was told before is still published then (S372)."""
+        with self.mailbox:
+            task_status.started()
+            try:
+                while True:
+                    await self._collect(await self.mailbox.receive())
+            finally:
+                while (envelope := self.mailbox.receive_nowait()) is not None:
+                    with envelope:
+                        self._apply(envelope.message)
+                        self._publish()
+                        envelope.resolve()
+
+    async def _collect(self, envelope: Envelope[RegistryMessage]) -> None:
+        with trio.move_on_after(self._window):
+            while not isinstance(envelope.message, Flush):
+                with envelope:
+                    self._apply(envelope.message)
+                envelope = await self.mailbox.receive()
+        with envelope:
+            self._publish()
+            if isinstance(envelope.message, Flush):
+                envelope.resolve()
+
+    def _apply(self, message: RegistryMessage) -> None:
+        match message:
+            case StatusChanged(status, connection):
+                self._announce(StatusChange(status.name, self._statuses.get(status.name), status))
+                self._statuses[status.name] = status
+                if connection is not None:
+                    self._connections[status.name] = connection
+                elif not status.is_connected:
+                    self._withdraw(status.name)
+                self._touched.add(status.name)
+            case ServerListed(server, generation, listing):
+                known = self._statuses.get(server)
+                if known is not None and known.generation == generation:
+                    self._listings[server] = listing
+                    self._touched.add(server)
+            case ServerRemoved(name):
+                self._announce(StatusChange(name, self._statuses.pop(name, None), None))
+                self._withdraw(name)
+                self._touched.add(name)
+            case Flush():
+                pass
+
+    def _withdraw(self, name: str) -> None:
+        self._connections.pop(name, None)
+        self._listings.pop(name, None)
+
+    def _announce(self, change: StatusChange) -> None:
+        for watcher in self._watchers:
+            watcher.notice(change)
+
+    def _publish(self) -> None:
+        """Make one new snapshot out of the last one; costs work for the servers that changed, and copies of the tables."""
+        previous = self.snapshot
+        servers = dict(previous.servers)
+        offers: dict[str, tuple[Tool, ...] | None] = {}
+        for name in self._touched:
+            status, listing = self._statuses.get(name), self._listings.get(name)
+            if status is None:
+                servers.pop(name, None)
+            else:
+                servers[name] = _counted(status, listing)
+            offers[name] = listing.tools if listing is not None and status is not None and status.is_connected else None
+        self._touched.clear()
+        self.snapshot = Snapshot(
+            version=previous.version + 1,
+            servers=servers,
+            catalog=previous.catalog.with_order(tuple(servers)).replace_servers(offers),
+            connections=dict(self._connections),
+            listings=dict(self._listings),
+        )
+        self._published.set()
+        self._published = trio.Event()
+
+
+def _counted(status: ServerStatus, listing: Listing | None) -> ServerStatus:
+    """The status with the numbers of what the server listed."""
+    if listing is None:
+        return status
+    return evolve(
+        status,
+        tools=len(listing.tools) if listing.has_tools else None,
+        resources=None if listing.resources is None else len(listing.resources),
+        prompts=None if listing.prompts is None else len(listing.prompts),
+        warnings=listing.warnings,
+    )

@@ -1,0 +1,184 @@
+"""Owns the decision what to do with a child that ended: restart after a backoff, park, or leave it.
+
+What this is not: the doing (`supervisor`). Time and chance are arguments.
+
+Rules.
+
+1. Every start counts: more than `intensity` starts within `period` park the child, whoever asked for the starts and however
+   well each of them began (invariant 6, fault 91).
+2. Failed tries in a row back off exponentially; `max_tries` of them park the child (S116).
+3. The row ends with proof of health, which is work done or `stable_after` seconds of life, never a handshake.
+4. What a restart cannot help (a login, a refusal) is not restarted.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import trio
+from attrs import evolve, frozen
+
+from mcp_actors.config.specs import RestartPolicy, RestartType
+from mcp_actors.errors import (
+    AuthError,
+    ConfigError,
+    McpActorsError,
+    RpcError,
+    TransportClosed,
+    TransportError,
+    UnsupportedRevision,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Decision", "Exit", "ExitKind", "History", "Leave", "Park", "RestartAfter", "classify", "decide", "may_start"]
+
+
+class ExitKind(enum.Enum):
+    """How a child ended."""
+
+    NORMAL = "exit"  # in order, by itself
+    SHUTDOWN = "shutdown"  # we ended it
+    CRASH = "crash"  # weather; a restart may help
+    TIMEOUT = "timeout"  # weather as well, named for people
+    NEEDS_LOGIN = "needs-auth"  # a person is needed
+    REFUSED = "refused"  # the same attempt would fail the same way
+    BUG = "bug"  # ours; restarted under the same intensity
+
+
+@frozen
+class Exit:
+    """The end of one life of a child."""
+
+    kind: ExitKind
+    cause: BaseException | None = None
+    # Whether the handshake had ended well.
+    was_ready: bool = False
+    # Whether it did work or lived long enough (rule 3).
+    was_proven: bool = False
+
+    @property
+    def reason(self) -> str:
+        """Reason code for the status."""
+        if self.kind in (ExitKind.CRASH, ExitKind.REFUSED) and isinstance(self.cause, TransportError):
+            if self.cause.exit_status is not None:
+                return "exit"
+            if self.cause.http_status is not None:
+                return "http"
+        return self.kind.value
+
+
+@frozen
+class History:
+    """What is remembered of a child's lives. Moments are seconds on trio's clock, oldest first."""
+
+    starts: tuple[float, ...] = ()
+    # Failed tries since the last proof of health.
+    tries: int = 0
+    # One line each of the recent failures, oldest first, at most ten.
+    failures: tuple[str, ...] = ()
+
+    def started(self, now: float, period: float) -> History:
+        """With a start at `now`; starts older than `period` are forgotten."""
+        return evolve(self, starts=(*(at for at in self.starts if now - at < period), now))
+
+    def ended(self, end: Exit) -> History:
+        """With the end of a life."""
+        if end.kind is ExitKind.SHUTDOWN:
+            return self
+        line = str(end.cause).partition("\n")[0] if end.cause is not None else end.kind.value
+        tries = 1 if end.was_proven else self.tries + 1
+        return evolve(self, tries=tries, failures=(*self.failures, line)[-10:])
+
+
+@frozen
+class RestartAfter:
+    """Start it again in `delay` seconds."""
+
+    delay: float
+
+
+@frozen
+class Park:
+    """Give up: leave it failed; probe it again in `probe` seconds, None: only when asked."""
+
+    reason: str
+    probe: float | None = None
+
+
+@frozen
+class Leave:
+    """Leave it as it ended; only a call, a login or a person starts it again."""
+
+    reason: str
+
+
+Decision: TypeAlias = RestartAfter | Park | Leave
+
+# First match decides. Weather is whatever is not listed as something better known.
+_KINDS: Final[tuple[tuple[type[BaseException], ExitKind], ...]] = (
+    (AuthError, ExitKind.NEEDS_LOGIN),
+    (ConfigError, ExitKind.REFUSED),
+    (UnsupportedRevision, ExitKind.REFUSED),
+    (RpcError, ExitKind.REFUSED),
+    (TransportClosed, ExitKind.SHUTDOWN),
+    (trio.TooSlowError, ExitKind.TIMEOUT),
+    (McpActorsError, ExitKind.CRASH),
+    (OSError, ExitKind.CRASH),
+)
+
+_RESTARTED: Final[Mapping[RestartType, frozenset[ExitKind]]] = {
+    RestartType.PERMANENT: frozenset({ExitKind.NORMAL, ExitKind.CRASH, ExitKind.TIMEOUT, ExitKind.BUG}),
+    RestartType.TRANSIENT: frozenset({ExitKind.CRASH, ExitKind.TIMEOUT, ExitKind.BUG}),
+    RestartType.TEMPORARY: frozenset(),
+}
+
+
+def classify(cause: BaseException | None, *, was_ready: bool = False, was_proven: bool = False) -> Exit:
+    """Name the end of a life by its cause; None is an end in order.
+
+    Source:
+        conventions, Errors: weather and bugs; S413.
+    """
+    kind = ExitKind.NORMAL
+    if cause is not None:
+        kind = next((kind for kinds, kind in _KINDS if isinstance(cause, kinds)), ExitKind.BUG)
+    if isinstance(cause, TransportError):
+        if was_ready and cause.exit_status == 0:
+            kind = ExitKind.NORMAL
+        elif not cause.can_retry:
+            kind = ExitKind.REFUSED
+    return Exit(kind, cause, was_ready, was_proven)
+
+
+def may_start(history: History, policy: RestartPolicy, now: float) -> bool:
+    """Whether one more start stays within the intensity (rule 1)."""
+    return sum(now - at < policy.period for at in history.starts) < policy.intensity
+
+
+def decide(
+    end: Exit, history: History, restart: RestartType, policy: RestartPolicy, *, now: float, chance: float = 1.0
+) -> Decision:
+    """Say what to do with a child that ended.
+
+    Args:
+        end: how it ended; `history` already holds it.
+        history: its lives so far.
+        restart: its restart type.
+        policy: its numbers.
+        now: this moment.
+        chance: in (0, 1]; where the policy has jitter the backoff is multiplied by it.
+
+    Source:
+        S116-S120, faults 43, 90, 91.
+    """
+    if end.kind not in _RESTARTED[restart]:
+        return Leave(end.reason)
+    if not may_start(history, policy, now):
+        return Park("crash-loop", policy.park_probe)
+    if history.tries > policy.max_tries:
+        return Park("gave-up", policy.park_probe)
+    delay = min(policy.backoff_first * policy.backoff_factor ** max(history.tries - 1, 0), policy.backoff_max)
+    return RestartAfter(delay * chance if policy.has_jitter else delay)

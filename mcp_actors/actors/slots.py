@@ -1,0 +1,104 @@
+"""Owns the data plane's meeting point: a `Slot`, where one caller waits for the answer to one request.
+
+What this is not: a mailbox. A call takes no hop, no nursery and no cancel scope; the caller parks its own task here and the
+connection's reader wakes it (architecture, "Control plane and data plane").
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+import trio
+from attrs import frozen
+
+if TYPE_CHECKING:
+    from mcp_actors.protocol.events import ProgressReceived
+
+__all__ = ["Progress", "ProgressCallback", "Slot"]
+
+
+@frozen
+class Progress:
+    """How far a call has come: `progress` rises; `total` and `message` where the server gave them."""
+
+    progress: float
+    total: float | None = None
+    message: str | None = None
+
+
+# Called in the caller's own task; may be a coroutine function. Reports that come faster than it runs are coalesced (B16).
+ProgressCallback: TypeAlias = Callable[[Progress], Awaitable[None] | None]
+
+
+class Slot:
+    """One caller's wait for one answer. Filled at most once; a second filling is ignored."""
+
+    __slots__ = ("_error", "_progress", "_result", "_task", "deadline", "exchange")
+
+    def __init__(self, deadline: float = math.inf) -> None:
+        # When the watchdog of the connection fails it, on trio's clock.
+        self.deadline = deadline
+        # The running exchange, for transports that have one; cancelled when nobody waits any more.
+        self.exchange: trio.CancelScope | None = None
+        self._result: bytes | None = None
+        self._error: BaseException | None = None
+        self._progress: Progress | None = None
+        self._task: trio.lowlevel.Task | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is still to be filled."""
+        return self._result is None and self._error is None
+
+    def fill(self, result: bytes) -> None:
+        """Give the answer and wake the caller."""
+        if self.is_open:
+            self._result = result
+            self._wake()
+
+    def fail(self, error: BaseException) -> None:
+        """Give a failure and wake the caller."""
+        if self.is_open:
+            self._error = error
+            self._wake()
+
+    def report(self, event: ProgressReceived[Slot]) -> None:
+        """Note the newest progress and wake the caller."""
+        self._progress = Progress(event.progress, event.total, event.message)
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._task is not None:
+            trio.lowlevel.reschedule(self._task)
+            self._task = None
+
+    async def wait(self, on_progress: ProgressCallback | None = None) -> bytes:
+        """Wait for the answer; progress is reported meanwhile, in this task.
+
+        Raises:
+            Whatever the slot is failed with, and whatever `on_progress` raises.
+
+        Cancellation:
+            Safe. The slot stays open: withdraw the request.
+        """
+        while True:
+            if self._progress is not None:
+                progress, self._progress = self._progress, None
+                if on_progress is not None:
+                    waiting = on_progress(progress)
+                    if inspect.isawaitable(waiting):
+                        await waiting
+                continue
+            if self._error is not None:
+                raise self._error
+            if self._result is not None:
+                return self._result
+            self._task = trio.lowlevel.current_task()
+            await trio.lowlevel.wait_task_rescheduled(self._withdraw)
+
+    def _withdraw(self, _: object) -> trio.lowlevel.Abort:
+        self._task = None
+        return trio.lowlevel.Abort.SUCCEEDED

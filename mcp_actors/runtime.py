@@ -1,0 +1,334 @@
+"""Owns the composition: `open_runtime` wires configuration, transports and actors; `Runtime` is what it yields.
+
+What this is not: any of them. A decision taken here belongs in a room below.
+"""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import math
+import os
+import random
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import trio
+
+from mcp_actors.actors.exits import lone_error
+from mcp_actors.actors.messages import (
+    AddServer,
+    DisableServer,
+    EnableServer,
+    EnsureConnected,
+    Flush,
+    RemoveServer,
+    RestartServer,
+    Stop,
+)
+from mcp_actors.actors.registry import Registry
+from mcp_actors.actors.supervisor import Supervisor
+from mcp_actors.config.settings import read_settings
+from mcp_actors.errors import RpcError, UnknownServer, UnknownTool
+from mcp_actors.loading import LoadedConfig, load_any
+from mcp_actors.tools.naming import parse
+from mcp_actors.tools.results import ToolResult
+from mcp_actors.transports.opening import open_transport
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from mcp_actors.actors.connection import Connection
+    from mcp_actors.actors.lifecycle import ServerStatus
+    from mcp_actors.actors.registry import Snapshot, Watcher
+    from mcp_actors.actors.slots import ProgressCallback
+    from mcp_actors.config.settings import Settings
+    from mcp_actors.config.specs import ServerSpec
+    from mcp_actors.errors import ConfigError
+    from mcp_actors.jsontypes import JsonObject
+    from mcp_actors.tools.catalog import Catalog, Tool
+    from mcp_actors.transports.base import Transport
+
+__all__ = ["ConfigLike", "Runtime", "open_runtime"]
+
+logger = logging.getLogger("mcp_actors.runtime")
+
+ConfigLike: TypeAlias = "LoadedConfig | Mapping[str, object] | str | Path | Iterable[ServerSpec]"
+
+# What stopping may take beyond the waits of the stop ladder.
+STOP_MARGIN: Final = 5.0
+
+
+class Runtime:
+    """The running fleet. Made by `open_runtime`; every method may be called from any task of the same trio run."""
+
+    def __init__(self, settings: Settings, registry: Registry, supervisor: Supervisor, loaded: LoadedConfig) -> None:
+        self.settings = settings
+        # What was wrong with the configuration; the servers that are fine run (S420).
+        self.problems: tuple[ConfigError, ...] = loaded.problems
+        self._specs: dict[str, ServerSpec] = {spec.name: spec for spec in loaded.specs}
+        self._registry = registry
+        self._supervisor = supervisor.mailbox.ref
+        self._published = registry.mailbox.ref
+        self._hurry = trio.Event()
+
+    # ── looking: none of these connects, authenticates or blocks ─────────────────────────────────────────────────────
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """Everything known now, as one immutable value."""
+        return self._registry.snapshot
+
+    @property
+    def catalog(self) -> Catalog:
+        """Who offers which tool under which name, now."""
+        return self._registry.snapshot.catalog
+
+    def status(self) -> Mapping[str, ServerStatus]:
+        """Server name -> its status, in configuration order. No side effects."""
+        return self._registry.snapshot.servers
+
+    @contextmanager
+    def watch(self) -> Iterator[Watcher]:
+        """Iterate over all changes of status from now on: ``with runtime.watch() as changes: async for change in changes``."""
+        with self._registry.watch() as watcher:
+            yield watcher
+
+    # ── waiting ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def wait_ready(self, names: Iterable[str] | None = None) -> Mapping[str, ServerStatus]:
+        """Wait until each of these servers has been tried: it is up, or its first try has failed.
+
+        Args:
+            names: servers to wait for; None: all that are configured now.
+
+        Returns:
+            Server name -> status of these servers.
+
+        Raises:
+            UnknownServer: a name is not configured.
+
+        Cancellation:
+            Safe; give it a deadline of your own where one slow server may not hold you up (S129).
+
+        Source:
+            S129, S171, fault 88.
+        """
+        wanted = tuple(self._specs) if names is None else tuple(names)
+        for name in wanted:
+            self._known(name)
+        await self._published.ask(Flush())
+        while True:
+            servers = self._registry.snapshot.servers
+            if all(name in servers and (servers[name].is_settled or servers[name].attempt) for name in wanted):
+                return {name: servers[name] for name in wanted}
+            await self._registry.wait_published()
+
+    # ── calling ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: JsonObject | None = None,
+        *,
+        timeout: float | None = None,
+        progress: ProgressCallback | None = None,
+    ) -> ToolResult:
+        """Call a tool and wait for its result.
+
+        A server that is being connected is waited for; one that ended and may be started again is started (S118, S125).
+
+        Args:
+            name: callable name, as listed in the catalog ("mcp__github__create_issue"), or "server.tool" in raw names.
+            arguments: JSON object; validated by the server, not here (S162).
+            timeout: seconds for all of it; None: the server's own setting, else `Settings.call_timeout`.
+            progress: called in this task with the newest progress.
+
+        Returns:
+            The result. `is_error` is true when the tool itself reported failure.
+
+        Raises:
+            UnknownTool: no server offers `name`.
+            ServerNotReady: its server is disabled, or did not come up.
+            RpcError: the server refused the call.
+            TransportError: the server died before answering; the call may have run and is not repeated.
+            trio.TooSlowError: `timeout` passed.
+
+        Cancellation:
+            Safe. The server is told once; nothing is left pending.
+
+        Source:
+            S162, S183, S197-S200.
+        """
+        tool = self.catalog.resolve(name)
+        if tool is None:
+            with trio.fail_after(math.inf if timeout is None else timeout):
+                tool = await self._revive(name)
+        params: dict[str, object] = {"name": tool.name, "arguments": {} if arguments is None else arguments}
+        raw = await self.request(tool.server, "tools/call", params, timeout=timeout, progress=progress)
+        return ToolResult(raw, tool.server, tool.name)
+
+    async def request(
+        self,
+        server: str,
+        method: str,
+        params: Mapping[str, object] | None = None,
+        *,
+        timeout: float | None = None,
+        progress: ProgressCallback | None = None,
+    ) -> bytes:
+        """Send one request of MCP to a server by name; the result is an undecoded JSON object.
+
+        Raises:
+            UnknownServer: no such server.
+            ServerNotReady, RpcError, TransportError, trio.TooSlowError: as for `call_tool`.
+
+        Cancellation:
+            Safe, as for `call_tool`.
+        """
+        connection = self._registry.snapshot.connections.get(server) or await self._ensure(server)
+        seconds = timeout
+        if seconds is None:
+            own = connection.spec.call_timeout
+            seconds = self.settings.call_timeout if own is None else own
+        return await connection.request(method, params, timeout=seconds, on_progress=progress)  # type: ignore[arg-type]
+
+    async def _ensure(self, server: str) -> Connection:
+        self._known(server)
+        connection = await self._supervisor.ask(EnsureConnected(server))
+        await self._published.ask(Flush())
+        return connection
+
+    async def _revive(self, name: str) -> Tool:
+        """Find a tool whose server is not up: bring that server up first."""
+        for server in self._servers_of(name):
+            await self._ensure(server)
+            tool = self.catalog.resolve(name)
+            if tool is not None:
+                return tool
+        raise UnknownTool(name=name, nearest=self.catalog.nearest(name))
+
+    def _servers_of(self, name: str) -> list[str]:
+        """Configured servers that are not up and whose tool `name` may be."""
+        parsed = parse(name)
+        up = self._registry.snapshot.connections
+        if parsed is not None:
+            return [server for server in self._specs if server not in up and _is_server_of(server, name)]
+        return [server for server in self._specs if server not in up and name.startswith(f"{server}.")]
+
+    def _known(self, name: str) -> ServerSpec:
+        try:
+            return self._specs[name]
+        except KeyError:
+            nearest = difflib.get_close_matches(name, self._specs, n=3)
+            raise UnknownServer(name=name, nearest=tuple(nearest)) from None
+
+    # ── steering ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def restart(self, name: str) -> None:
+        """Stop a server and start it again with a clean history. Returns when it has begun to queue.
+
+        Raises:
+            UnknownServer: no such server.
+
+        Cancellation:
+            Safe; what was begun is done.
+        """
+        await self._supervisor.ask(RestartServer(name))
+
+    async def enable(self, name: str) -> None:
+        """Run a server that is disabled. Raises `UnknownServer`. Cancellation: safe."""
+        await self._supervisor.ask(EnableServer(name))
+
+    async def disable(self, name: str) -> None:
+        """Stop a server and keep it stopped; returns when nothing of it lives. Raises `UnknownServer`. Cancellation: safe."""
+        await self._supervisor.ask(DisableServer(name))
+
+    async def add_server(self, spec: ServerSpec) -> None:
+        """Run one more server, or another definition of a known one. Returns when it is adopted. Cancellation: safe."""
+        self._specs[spec.name] = spec
+        await self._supervisor.ask(AddServer(spec))
+
+    async def remove_server(self, name: str) -> None:
+        """Stop a server and forget it; returns when nothing of it lives. Raises `UnknownServer`. Cancellation: safe."""
+        await self._supervisor.ask(RemoveServer(name))
+        self._specs.pop(name, None)
+
+    def hurry(self) -> None:
+        """Make a stop in progress skip the remaining waits of its ladders: the second signal of a person who means it."""
+        self._hurry.set()
+
+
+def _is_server_of(server: str, callable_name: str) -> bool:
+    from mcp_actors.tools.naming import server_prefix
+
+    return callable_name.startswith(server_prefix(server))
+
+
+@asynccontextmanager
+async def open_runtime(
+    config: ConfigLike,
+    *,
+    settings: Settings | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> AsyncIterator[Runtime]:
+    """Run a fleet while the block runs.
+
+    Starts at once and waits for nothing: use `Runtime.wait_ready`. On exit every server is stopped, in parallel and bounded
+    by the stop ladder; no process, thread, descriptor or task of it is left.
+
+    Args:
+        config: a mapping ``{"mcpServers": {...}}``, the path of a file, server specs, or what `loading` loaded.
+        settings: numbers; None: read from `environ`.
+        environ: environment for settings, ``${VAR}`` and children; None: this process's.
+
+    Raises:
+        ConfigError: `config` as a whole cannot be used; a bad entry is a problem of its own (`Runtime.problems`).
+
+    Cancellation:
+        Stops the fleet, shielded and bounded by the stop ladder.
+    """
+    environ = dict(os.environ) if environ is None else environ
+    if settings is None:
+        settings, warnings = read_settings(environ)
+        for warning in warnings:
+            logger.warning("%s", warning)
+    loaded = load_any(config, environ=environ)
+    registry = Registry(window=settings.publish_window)
+    hurry = trio.Event()
+    supervisor = Supervisor(settings, registry.mailbox.ref, _opener(settings, environ, hurry), chance=_chance)
+    runtime = Runtime(settings, registry, supervisor, loaded)
+    runtime._hurry = hurry  # noqa: SLF001
+    try:
+        async with trio.open_nursery() as nursery:
+            await nursery.start(registry.run)
+            await nursery.start(supervisor.run, loaded.specs)
+            try:
+                yield runtime
+            finally:
+                with trio.CancelScope(shield=True, deadline=trio.current_time() + _stop_bound(settings)):
+                    await supervisor.mailbox.ref.ask(Stop())
+                    await registry.mailbox.ref.ask(Flush())
+                nursery.cancel_scope.cancel()
+    except BaseExceptionGroup as group:
+        error = lone_error(group)
+        if error is group:
+            raise
+        raise error from error.__cause__
+
+
+def _opener(settings: Settings, environ: Mapping[str, str], hurry: trio.Event):  # type: ignore[no-untyped-def]
+    def opener(spec: ServerSpec) -> Transport:
+        return open_transport(spec, settings, environ=environ)
+
+    return opener
+
+
+def _stop_bound(settings: Settings) -> float:
+    return settings.stop_interrupt + settings.stop_terminate + settings.stop_reap + STOP_MARGIN
+
+
+def _chance() -> float:
+    """In (0, 1], for jitter."""
+    return 1.0 - random.random()

@@ -1,0 +1,181 @@
+"""What follows a death is decided by tables: kind of end, restart type, history."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+
+from mcp_actors.actors.restarts import (
+    Exit,
+    ExitKind,
+    History,
+    Leave,
+    Park,
+    RestartAfter,
+    classify,
+    decide,
+    may_start,
+)
+from mcp_actors.config.specs import RestartPolicy, RestartType
+from mcp_actors.errors import (
+    ActorGone,
+    AuthRequired,
+    ConfigError,
+    ConnectFailed,
+    RemoteProtocolError,
+    RpcError,
+    TransportBroken,
+    TransportClosed,
+    UnsupportedRevision,
+)
+
+KINDS = [
+    (None, ExitKind.NORMAL),
+    (TransportClosed(), ExitKind.SHUTDOWN),
+    (TransportBroken(reason="x"), ExitKind.CRASH),
+    (TransportBroken(reason="x", exit_status=1), ExitKind.CRASH),
+    (TransportBroken(reason="x", exit_status=0), ExitKind.NORMAL),
+    (ConnectFailed(reason="refused"), ExitKind.CRASH),
+    (ConnectFailed(reason="no such command", can_retry=False), ExitKind.REFUSED),
+    (AuthRequired(), ExitKind.NEEDS_LOGIN),
+    (ConfigError(reason="x"), ExitKind.REFUSED),
+    (UnsupportedRevision(offered=["a"]), ExitKind.REFUSED),
+    (RpcError(code=-32603, message="x"), ExitKind.REFUSED),
+    (RemoteProtocolError(reason="x"), ExitKind.CRASH),
+    (ActorGone(actor="x"), ExitKind.CRASH),
+    (trio.TooSlowError(), ExitKind.TIMEOUT),
+    (ConnectionRefusedError(), ExitKind.CRASH),
+    (ZeroDivisionError(), ExitKind.BUG),
+]
+
+
+@pytest.mark.parametrize(("cause", "kind"), KINDS, ids=lambda value: getattr(value, "name", type(value).__name__))
+def test_an_end_is_named_by_its_cause(cause: BaseException | None, kind: ExitKind) -> None:
+    """Each class of error has one kind of end; what is not weather is a bug."""
+    assert classify(cause, was_ready=True).kind is kind
+
+
+def test_exit_status_zero_before_ready_is_a_crash() -> None:
+    """A server that ends in order without having shaken hands has not served (fault 91, variant)."""
+    assert classify(TransportBroken(reason="x", exit_status=0)).kind is ExitKind.CRASH
+
+
+_RESTARTS: dict[RestartType, set[ExitKind]] = {
+    RestartType.PERMANENT: {ExitKind.NORMAL, ExitKind.CRASH, ExitKind.TIMEOUT, ExitKind.BUG},
+    RestartType.TRANSIENT: {ExitKind.CRASH, ExitKind.TIMEOUT, ExitKind.BUG},
+    RestartType.TEMPORARY: set(),
+}
+
+
+@pytest.mark.parametrize("restart", RestartType)
+@pytest.mark.parametrize("kind", ExitKind)
+def test_restart_type_decides_which_ends_are_restarted(restart: RestartType, kind: ExitKind) -> None:
+    """Permanent restarts every end of its own, transient only failures, temporary none; logins and refusals never (S117)."""
+    end = Exit(kind)
+
+    decision = decide(end, History().ended(end), restart, RestartPolicy(), now=0.0)
+
+    assert isinstance(decision, RestartAfter) is (kind in _RESTARTS[restart])
+
+
+def _flap(policy: RestartPolicy, *, is_proven: bool, life: float) -> tuple[list[float], object]:
+    """Starts of a permanent server that dies `life` seconds after each start, until it is parked."""
+    now, history, starts = 0.0, History(), []
+    while True:
+        starts.append(now)
+        history = history.started(now, policy.period)
+        now += life
+        end = Exit(ExitKind.CRASH, was_ready=True, was_proven=is_proven)
+        history = history.ended(end)
+        decision = decide(end, history, RestartType.PERMANENT, policy, now=now)
+        if not isinstance(decision, RestartAfter):
+            return starts, decision
+        now += decision.delay
+        if len(starts) > 100:
+            return starts, decision
+
+
+def test_backoff_doubles_and_the_fifth_failed_retry_parks() -> None:
+    """An unreachable server is tried again after 1, 2, 4, 8 and 16 seconds, then parked (S116)."""
+    starts, decision = _flap(RestartPolicy(), is_proven=False, life=0.0)
+
+    assert starts == [0, 1, 3, 7, 15, 31]
+    assert decision == Park("crash-loop")
+
+
+def test_backoff_stops_at_its_cap() -> None:
+    """The delay never exceeds `backoff_max` (S116)."""
+    policy = RestartPolicy(max_tries=8, intensity=100)
+
+    starts, decision = _flap(policy, is_proven=False, life=0.0)
+
+    assert [b - a for a, b in zip(starts, starts[1:], strict=False)] == [1, 2, 4, 8, 16, 30, 30, 30]
+    assert decision == Park("gave-up")
+
+
+def test_a_server_that_works_a_moment_and_dies_is_still_bounded() -> None:
+    """Rule 1: proof of health resets the backoff, not the intensity: six starts a minute, then parked (fault 91)."""
+    starts, decision = _flap(RestartPolicy(), is_proven=True, life=0.5)
+
+    assert len(starts) == 6
+    assert decision == Park("crash-loop")
+
+
+def test_a_server_that_lives_long_is_always_restarted() -> None:
+    """Lives longer than the period never add up."""
+    starts, decision = _flap(RestartPolicy(), is_proven=True, life=70.0)
+
+    assert isinstance(decision, RestartAfter)
+    assert decision.delay == 1.0
+
+
+def test_jitter_scales_the_delay_only_where_asked() -> None:
+    """Chance is an argument: with jitter the delay is chance times backoff, without it is the backoff (S116, fault 90)."""
+    end = Exit(ExitKind.CRASH)
+    history = History().ended(end)
+
+    plain = decide(end, history, RestartType.PERMANENT, RestartPolicy(), now=0.0, chance=0.25)
+    spread = decide(end, history, RestartType.PERMANENT, RestartPolicy(has_jitter=True), now=0.0, chance=0.25)
+
+    assert (plain, spread) == (RestartAfter(1.0), RestartAfter(0.25))
+
+
+def test_parked_servers_are_probed_only_where_asked() -> None:
+    """`park_probe` is carried by the decision (S118)."""
+    policy = RestartPolicy(intensity=1, park_probe=300.0)
+    end = Exit(ExitKind.CRASH)
+    history = History().started(0.0, policy.period).ended(end)
+
+    assert decide(end, history, RestartType.PERMANENT, policy, now=1.0) == Park("crash-loop", 300.0)
+
+
+def test_starts_leave_the_window() -> None:
+    """A start counts for `period` seconds (rule 1)."""
+    policy = RestartPolicy(intensity=1, period=60.0)
+    history = History().started(0.0, policy.period)
+
+    assert [may_start(history, policy, now) for now in (59.9, 60.0)] == [False, True]
+
+
+def test_our_own_stop_is_no_failure() -> None:
+    """S142: what we ended leaves no trace in the history, and asks for nothing."""
+    end = classify(TransportClosed(), was_ready=True)
+
+    assert History().ended(end) == History()
+    assert decide(end, History(), RestartType.PERMANENT, RestartPolicy(), now=0.0) == Leave("shutdown")
+
+
+REASONS = [
+    (TransportBroken(reason="x", exit_status=3), "exit"),
+    (ConnectFailed(reason="x", http_status=502), "http"),
+    (ConnectFailed(reason="x", can_retry=False), "refused"),
+    (trio.TooSlowError(), "timeout"),
+    (AuthRequired(), "needs-auth"),
+    (ZeroDivisionError(), "bug"),
+]
+
+
+@pytest.mark.parametrize(("cause", "reason"), REASONS, ids=[reason for _, reason in REASONS])
+def test_every_end_has_a_reason_code(cause: BaseException, reason: str) -> None:
+    """Invariant 7: a state has a reason."""
+    assert classify(cause).reason == reason
