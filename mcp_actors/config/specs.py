@@ -86,11 +86,12 @@ class RestartType(enum.StrEnum):
 class RestartPolicy:
     """How eagerly a dead child is started again. Durations are seconds.
 
-    More than `intensity` failures within `period` give up; so do `max_tries` failed tries in a row (S116). A connection
+    More than `intensity` starts within `period` give up; so do `max_tries` failed tries in a row (S116). A connection
     has proved itself once a call was answered or it stayed up for `stable_after`; only then the counters start anew.
     """
 
-    intensity: int = 5
+    # Six lets the first start and all five retries of the default backoff fit into one period.
+    intensity: int = 6
     period: float = 60.0
     backoff_first: float = 1.0
     backoff_factor: float = 2.0
@@ -108,7 +109,8 @@ class StdioTarget:
     """A program to start. All values are expanded; `environment` is added to the minimal base (fault 101)."""
 
     command: str
-    args: tuple[str, ...] = ()
+    # Not in the repr: people pass tokens as arguments (S354).
+    args: tuple[str, ...] = field(default=(), repr=False)
     environment: Mapping[str, str] = field(factory=dict, repr=False)
     # Directory to start in; None: the runtime's own.
     cwd: str | None = None
@@ -122,6 +124,10 @@ class RemoteTarget:
     url: str = field(repr=lambda url: repr(_origin(url)))
     transport: TransportName = TransportName.HTTP
     headers: Mapping[str, str] = field(factory=dict, repr=False)
+    # Shell command that prints more headers at every connect (S090).
+    headers_helper: str | None = field(default=None, repr=False)
+    # True: nobody said which transport this is, so the older one may be tried once (fault 34).
+    is_guess: bool = False
 
 
 @frozen
@@ -152,8 +158,12 @@ class ServerSpec:
     connect_timeout: float | None = None
     # Seconds for one call, whatever its progress; None: the runtime's setting (S200).
     call_timeout: float | None = None
+    # Seconds to the first byte of an HTTP answer; None: the runtime's setting (S076).
+    request_timeout: float | None = None
+    # Its tools are always offered in full, never deferred (S003).
+    always_load: bool = False
     is_enabled: bool = True
-    # Why it is not enabled: a reason code such as "user" or "policy".
+    # Why it is not enabled, a reason code: user, policy, pending-approval, rejected, not-configured.
     disabled_reason: str = "user"
     # The entry as written, unexpanded: the only form that may be shown (S030). Maps key -> JSON.
     raw: Mapping[str, Json] = field(factory=dict, repr=False)
@@ -181,13 +191,24 @@ class ServerSpec:
         if isinstance(target, StdioTarget):
             what: object = ["stdio", target.command, target.args, sorted(target.environment.items()), target.cwd]
         elif isinstance(target, RemoteTarget):
-            what = [target.transport, target.url, sorted(target.headers.items())]
+            what = [
+                target.transport,
+                target.url,
+                sorted(target.headers.items()),
+                target.headers_helper,
+                target.is_guess,
+            ]
         else:
             what = ["sdk", id(target.serve)]
-        rest = [self.era, self.restart, self.connect_timeout, self.call_timeout, repr(self.restart_policy)]
+        times = [self.connect_timeout, self.call_timeout, self.request_timeout]
+        rest = [self.era, self.restart, times, self.always_load, repr(self.restart_policy)]
         return hashlib.sha256(json.dumps([what, rest], ensure_ascii=False).encode()).hexdigest()
 
 
 def _origin(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.hostname or ''}" + (f":{parts.port}" if parts.port else "")
+    """`url` without anything that may be secret; a repr never raises, so a malformed one shows as such."""
+    try:
+        parts = urlsplit(url)
+        return f"{parts.scheme}://{parts.hostname or ''}" + (f":{parts.port}" if parts.port else "")
+    except ValueError:
+        return "(malformed)"

@@ -1,0 +1,270 @@
+"""Owns the way from the bytes of a JSON or TOML file to plain values, with positions for messages.
+
+What this is not: the wire's codec (`protocol.jsonrpc`), nor what the values mean (`formats`, `validate`).
+
+Rules. Comments and trailing commas are accepted outside strings, a byte order mark too (faults 22, 24). Numbers that
+JSON does not know are refused. A message never quotes the file (S030).
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import math
+import re
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+from attrs import define, field
+
+from mcp_actors.errors import ConfigError
+
+if TYPE_CHECKING:
+    from mcp_actors.config.notes import KeyPath
+    from mcp_actors.jsontypes import Json
+
+__all__ = ["MAX_DEPTH", "Document", "decode_text", "parse_json", "parse_toml"]
+
+# Levels of lists and objects. Real files have seven; anything deeper than this is an attack or an accident.
+MAX_DEPTH = 64
+
+# In the order that matters: a UTF-32 mark begins with a UTF-16 one.
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+# Possessive, and with optional ends: nothing is scanned twice, whatever the file holds.
+STRING = r'"(?:[^"\\\n]++|\\.)*+"?'
+COMMENT = re.compile(rf"({STRING})|//[^\n]*+|/\*.*?(?:\*/|\Z)", re.DOTALL)
+TRAILING_COMMA = re.compile(rf"({STRING})|,(?=\s*[}}\]])")
+TOKEN = re.compile(rf'({STRING})|([{{}}\[\],:])|([^\s{{}}\[\],:"]+)')
+TOML_PLACE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
+
+
+@define
+class Document:
+    """A parsed file."""
+
+    value: Json
+    # The text in which positions count: comments blanked, lengths kept. Empty when there are none (TOML).
+    text: str = field(repr=False)
+    # Keys that stand twice in one object, in file order; the last one is used.
+    duplicates: tuple[str, ...] = ()
+    _places: dict[KeyPath, int] | None = field(default=None, repr=False, init=False)
+    _lines: list[int] = field(factory=list, repr=False, init=False)
+
+    def locate(self, path: KeyPath) -> tuple[int, int] | None:
+        """Line and column (from 1) of `path`, or of its nearest parent that stands in the file."""
+        if not self.text:
+            return None
+        if self._places is None:
+            self._places = _key_places(self.text)
+            self._lines = [0, *(match.end() for match in re.finditer("\n", self.text))]
+        while path and path not in self._places:
+            path = path[:-1]
+        offset = self._places.get(path, 0)
+        line = bisect_right(self._lines, offset)
+        return line, offset - self._lines[line - 1] + 1
+
+
+def decode_text(data: bytes, file: str) -> str:
+    """Decode a file by its byte order mark, UTF-8 without one.
+
+    Raises:
+        ConfigError: the bytes are not text in that encoding.
+    """
+    encoding, skip = next(((name, len(mark)) for mark, name in MARKS if data.startswith(mark)), ("utf-8", 0))
+    try:
+        return data[skip:].decode(encoding)
+    except UnicodeDecodeError as exc:
+        line = data.count(b"\n", 0, skip + exc.start) + 1
+        raise ConfigError(
+            file=file, line=line, column=1, reason=f"is not {encoding.upper()} text", remedy="save it as UTF-8"
+        ) from None
+
+
+def parse_json(text: str, file: str) -> Document:
+    """Parse JSON with comments and trailing commas.
+
+    Raises:
+        ConfigError: with line and column; never with a part of the text.
+
+    Source:
+        Faults 22 and 24; S001.
+    """
+    text = text.removeprefix("\ufeff")
+    if not text.strip():
+        raise ConfigError(file=file, line=1, column=1, reason="the file is empty", remedy='write {"mcpServers": {}}')
+    duplicates: dict[str, None] = {}
+
+    def pairs(items: list[tuple[str, Json]]) -> dict[str, Json]:
+        found = dict(items)
+        if len(found) != len(items):
+            seen: set[str] = set()
+            for key, _ in items:
+                if key in seen:
+                    duplicates[key] = None
+                seen.add(key)
+        return found
+
+    def load(source: str) -> Json:
+        loaded: Json = json.loads(source, object_pairs_hook=pairs, parse_constant=_refuse, parse_float=_finite)
+        return loaded
+
+    clean = text
+    try:
+        try:
+            value = load(text)
+        except json.JSONDecodeError:
+            # Only now: most files are strict JSON, which the C scanner reads a hundred times faster.
+            duplicates.clear()
+            clean = _blank_extras(text, file)
+            value = load(clean)
+    except json.JSONDecodeError as exc:
+        raise ConfigError(
+            file=file, line=exc.lineno, column=exc.colno, reason=f"is not valid JSON: {_plain(exc.msg)}"
+        ) from None
+    except _RefusedNumber as exc:
+        line, column = _find_token(clean, exc.token)
+        raise ConfigError(
+            file=file, line=line, column=column, reason="holds a number that JSON does not know or we cannot keep"
+        ) from None
+    except RecursionError:
+        raise _too_deep(file) from None
+    except ValueError:
+        raise ConfigError(file=file, reason="holds a number with too many digits") from None
+    if _depth_exceeds(value, MAX_DEPTH):
+        raise _too_deep(file)
+    return Document(value, clean, tuple(duplicates))
+
+
+def parse_toml(text: str, file: str) -> Document:
+    """Parse TOML (Codex).
+
+    Raises:
+        ConfigError: with line and column where the parser knows them.
+    """
+    import tomllib  # only who has a TOML file pays for it
+
+    try:
+        value: Json = tomllib.loads(text.removeprefix("\ufeff"))
+    except tomllib.TOMLDecodeError as exc:
+        place = TOML_PLACE.search(str(exc))
+        line, column = (int(place[1]), int(place[2])) if place and place[1] else (None, None)
+        # The parser's own sentence may quote a key or a value: only its place is told.
+        raise ConfigError(file=file, line=line, column=column, reason="is not valid TOML") from None
+    except RecursionError:
+        raise _too_deep(file) from None
+    if _depth_exceeds(value, MAX_DEPTH):
+        raise _too_deep(file)
+    return Document(value, "")
+
+
+class _RefusedNumber(Exception):
+    def __init__(self, token: str) -> None:
+        super().__init__()
+        self.token = token
+
+
+def _refuse(token: str) -> Json:
+    raise _RefusedNumber(token)
+
+
+def _finite(token: str) -> float:
+    number = float(token)
+    if not math.isfinite(number):
+        raise _RefusedNumber(token)
+    return number
+
+
+def _too_deep(file: str) -> ConfigError:
+    return ConfigError(file=file, reason=f"is nested deeper than {MAX_DEPTH} levels")
+
+
+def _plain(message: str) -> str:
+    """The parser's sentence without what it quotes."""
+    return message.partition(": ")[0].lower()
+
+
+def _blank_extras(text: str, file: str) -> str:
+    """Turn comments and trailing commas into blanks, so that every position stays."""
+
+    def comment(match: re.Match[str]) -> str:
+        if match[1] is not None:
+            return match[1]
+        found = match.group()
+        if found.startswith("/*") and (len(found) < 4 or not found.endswith("*/")):
+            line = text.count("\n", 0, match.start()) + 1
+            column = match.start() - text.rfind("\n", 0, match.start())
+            raise ConfigError(file=file, line=line, column=column, reason="a comment that begins here never ends")
+        return re.sub(r"[^\n]", " ", found)
+
+    return TRAILING_COMMA.sub(lambda match: match[1] if match[1] is not None else " ", COMMENT.sub(comment, text))
+
+
+def _depth_exceeds(value: Json, limit: int) -> bool:
+    """Level by level, so that no depth can exhaust the stack."""
+    level: list[Json] = [value]
+    for _ in range(limit + 1):
+        below: list[Json] = []
+        for item in level:
+            if isinstance(item, dict):
+                below.extend(item.values())
+            elif isinstance(item, list):
+                below.extend(item)
+        if not below:
+            return False
+        level = below
+    return True
+
+
+def _find_token(text: str, lexeme: str) -> tuple[int, int]:
+    """Line and column of a bare lexeme outside strings."""
+    for match in TOKEN.finditer(text):
+        if match[3] == lexeme:
+            start = match.start()
+            return text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
+    return 1, 1
+
+
+@define
+class _Level:
+    is_object: bool
+    path: KeyPath
+    index: int = 0
+    key: str | None = None
+
+
+def _key_places(text: str) -> dict[KeyPath, int]:
+    """Map each key path of a valid document to the offset of its key, or of its list item."""
+    places: dict[KeyPath, int] = {}
+    levels: list[_Level] = []
+    for match in TOKEN.finditer(text):
+        lexeme, top = match.group(), levels[-1] if levels else None
+        if lexeme in "}]":
+            levels.pop()
+            continue
+        if lexeme == ",":
+            if top is not None:
+                top.key, top.index = None, top.index + 1
+            continue
+        if lexeme == ":":
+            continue
+        if top is None:
+            path: KeyPath = ()
+        elif not top.is_object:
+            path = (*top.path, top.index)
+            places[path] = match.start()
+        elif top.key is None:
+            top.key = json.loads(lexeme)
+            places[*top.path, top.key] = match.start()
+            continue
+        else:
+            path = (*top.path, top.key)
+        if lexeme in "{[":
+            levels.append(_Level(lexeme == "{", path))
+    return places
