@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import trio
@@ -16,17 +17,18 @@ from mcp_actors.cli import exits, output
 from mcp_actors.cli.debuglog import install_log
 from mcp_actors.cli.progress import fleet_text, open_progress
 from mcp_actors.config.settings import read_settings
-from mcp_actors.config.specs import RestartType, Scope
+from mcp_actors.config.specs import RestartType
 from mcp_actors.errors import ConfigError, ServerNotReady, UnknownServer
 from mcp_actors.loading import load_config
 from mcp_actors.runtime import open_runtime
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 
     from mcp_actors.actors.lifecycle import ServerStatus
     from mcp_actors.cli.options import GlobalOptions
     from mcp_actors.cli.progress import Progress
+    from mcp_actors.config.notes import ConfigNote
     from mcp_actors.config.settings import Settings
     from mcp_actors.config.specs import ServerSpec
     from mcp_actors.runtime import Runtime
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["Plan", "load_plan", "open_fleet", "refuse", "remedy_of", "settle", "unknown_server"]
 
 PENDING_APPROVAL: Final = "pending-approval"
-APPROVE_REMEDY: Final = "a project file asks for this server: run again with --approve-project to allow it"
+APPROVE_REMEDY: Final = "a project file asks for this server; look at it, then allow it with --approve-project"
 
 
 @frozen
@@ -44,8 +46,9 @@ class Plan:
     specs: tuple[ServerSpec, ...]
     problems: tuple[ConfigError, ...]
     settings: Settings
-    # What was left out or guessed, one line each.
-    notes: tuple[str, ...] = ()
+    notes: tuple[ConfigNote, ...] = ()
+    # About environment variables, one line each.
+    warnings: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -78,8 +81,19 @@ class Plan:
         raise unknown_server(name, self.names)
 
     def only(self, name: str) -> Plan:
-        """Give the plan that starts this server alone."""
-        return evolve(self, specs=(self.spec(name),))
+        """Give the plan that starts this server alone, and tells of nothing else."""
+        return evolve(
+            self,
+            specs=(self.spec(name),),
+            problems=tuple(problem for problem in self.problems if problem.server in (None, name)),
+            notes=tuple(note for note in self.notes if note.server == name),
+        )
+
+    def tell(self) -> None:
+        """Say on standard error what is wrong with the configuration."""
+        worth_telling = [note for note in self.notes if note.is_warning]
+        for text in (*self.warnings, *map(str, self.problems), *map(str, worth_telling)):
+            output.note(text)
 
     def once(self) -> Plan:
         """Give the plan in which a death is final: a verb that looks and leaves reports the first failure."""
@@ -95,39 +109,36 @@ def unknown_server(name: str, names: Sequence[str]) -> UnknownServer:
     return error
 
 
-def approve(specs: Iterable[ServerSpec], *, approves_project: bool) -> tuple[ServerSpec, ...]:
-    """Hold back what a project file asks for until a person agreed (fault 109, S023)."""
-    return tuple(
-        evolve(spec, is_enabled=False, disabled_reason=PENDING_APPROVAL)
-        if spec.scope is Scope.PROJECT and spec.is_enabled and not approves_project
-        else spec
-        for spec in specs
-    )
-
-
 def load_plan(shared: GlobalOptions, environ: Mapping[str, str] = os.environ) -> Plan:
-    """Read what should run, and tell what is wrong with it on standard error.
+    """Open the log and read what should run. Nothing is started, and nothing is said yet (`Plan.tell`).
 
     Raises:
-        ConfigError: a file or text given with ``--config`` cannot be used at all, or no usable file is left.
+        ConfigError: a file or text given with ``--config`` cannot be used at all, or nothing is left for want of a file
+            that can.
     """
     install_log(is_debug=shared.is_debug)
     settings, warnings = read_settings(environ)
-    loaded = load_config(shared.configs, strict=shared.is_strict, environ=environ)
-    plan = Plan(
-        approve(loaded.specs, approves_project=shared.approves_project), loaded.problems, settings, loaded.notes
+    cwd = Path.cwd()
+    loaded = load_config(
+        cwd=cwd,
+        home=Path(environ.get("HOME") or Path.home()),
+        environ=environ,
+        configs=shared.configs,
+        strict=shared.is_strict,
+        approve_project=shared.approves_project,
     )
-    files = [problem for problem in plan.problems if problem.server is None]
-    if files and (shared.configs or not plan.specs):
-        raise ExceptionGroup("configuration", files)
-    for text in (*warnings, *map(str, plan.notes), *map(str, plan.problems)):
-        output.note(text)
-    return plan
+    named = {str(cwd / config) for config in shared.configs}
+    broken = [problem for problem in loaded.problems if problem.server is None]
+    given = [problem for problem in broken if str(problem.file) in named or str(problem.file).startswith("<")]
+    if given or (broken and not loaded.specs):
+        raise ExceptionGroup("configuration", given or broken)
+    return Plan(loaded.specs, loaded.problems, settings, loaded.notes, warnings)
 
 
 @asynccontextmanager
 async def open_fleet(plan: Plan) -> AsyncIterator[Runtime]:
-    """Start what the plan says; leaving stops all of it."""
+    """Tell what is wrong with the plan and start what it says; leaving stops all of it."""
+    plan.tell()
     async with open_runtime(plan.specs, settings=plan.settings) as runtime:
         yield runtime
 
