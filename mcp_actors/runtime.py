@@ -10,7 +10,9 @@ import logging
 import math
 import os
 import random
+from collections.abc import Mapping
 from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import trio
@@ -29,15 +31,15 @@ from mcp_actors.actors.messages import (
 from mcp_actors.actors.registry import Registry
 from mcp_actors.actors.supervisor import Supervisor
 from mcp_actors.config.settings import read_settings
-from mcp_actors.errors import RpcError, UnknownServer, UnknownTool
-from mcp_actors.loading import LoadedConfig, load_any
-from mcp_actors.tools.naming import parse
+from mcp_actors.errors import UnknownServer, UnknownTool
+from mcp_actors.loading import LoadedConfig, load_config, specs_from_mapping
+from mcp_actors.tools.naming import server_prefix
 from mcp_actors.tools.results import ToolResult
+from mcp_actors.transports.ladder import Hurry
 from mcp_actors.transports.opening import open_transport
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-    from pathlib import Path
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
     from mcp_actors.actors.connection import Connection
     from mcp_actors.actors.lifecycle import ServerStatus
@@ -54,7 +56,9 @@ __all__ = ["ConfigLike", "Runtime", "open_runtime"]
 
 logger = logging.getLogger("mcp_actors.runtime")
 
-ConfigLike: TypeAlias = "LoadedConfig | Mapping[str, object] | str | Path | Iterable[ServerSpec]"
+# A mapping {"mcpServers": {...}}, the path (or JSON text) of a file, server specs, what `loading` loaded;
+# None: the files that apply in the working directory.
+ConfigLike: TypeAlias = "LoadedConfig | Mapping[str, object] | str | Path | Iterable[ServerSpec] | None"
 
 # What stopping may take beyond the waits of the stop ladder.
 STOP_MARGIN: Final = 5.0
@@ -63,7 +67,9 @@ STOP_MARGIN: Final = 5.0
 class Runtime:
     """The running fleet. Made by `open_runtime`; every method may be called from any task of the same trio run."""
 
-    def __init__(self, settings: Settings, registry: Registry, supervisor: Supervisor, loaded: LoadedConfig) -> None:
+    def __init__(
+        self, settings: Settings, registry: Registry, supervisor: Supervisor, loaded: LoadedConfig, hurry: Hurry
+    ) -> None:
         self.settings = settings
         # What was wrong with the configuration; the servers that are fine run (S420).
         self.problems: tuple[ConfigError, ...] = loaded.problems
@@ -71,7 +77,7 @@ class Runtime:
         self._registry = registry
         self._supervisor = supervisor.mailbox.ref
         self._published = registry.mailbox.ref
-        self._hurry = trio.Event()
+        self._hurry = hurry
 
     # ── looking: none of these connects, authenticates or blocks ─────────────────────────────────────────────────────
 
@@ -91,7 +97,10 @@ class Runtime:
 
     @contextmanager
     def watch(self) -> Iterator[Watcher]:
-        """Iterate over all changes of status from now on: ``with runtime.watch() as changes: async for change in changes``."""
+        """Iterate over all changes of status from now on.
+
+        Use it as ``with runtime.watch() as changes`` and ``async for change in changes``.
+        """
         with self._registry.watch() as watcher:
             yield watcher
 
@@ -211,11 +220,12 @@ class Runtime:
 
     def _servers_of(self, name: str) -> list[str]:
         """Configured servers that are not up and whose tool `name` may be."""
-        parsed = parse(name)
         up = self._registry.snapshot.connections
-        if parsed is not None:
-            return [server for server in self._specs if server not in up and _is_server_of(server, name)]
-        return [server for server in self._specs if server not in up and name.startswith(f"{server}.")]
+        return [
+            server
+            for server in self._specs
+            if server not in up and name.startswith((server_prefix(server), f"{server}."))
+        ]
 
     def _known(self, name: str) -> ServerSpec:
         try:
@@ -242,7 +252,14 @@ class Runtime:
         await self._supervisor.ask(EnableServer(name))
 
     async def disable(self, name: str) -> None:
-        """Stop a server and keep it stopped; returns when nothing of it lives. Raises `UnknownServer`. Cancellation: safe."""
+        """Stop a server and keep it stopped; returns when nothing of it lives.
+
+        Raises:
+            UnknownServer: no such server.
+
+        Cancellation:
+            Safe; what was begun is done.
+        """
         await self._supervisor.ask(DisableServer(name))
 
     async def add_server(self, spec: ServerSpec) -> None:
@@ -256,30 +273,25 @@ class Runtime:
         self._specs.pop(name, None)
 
     def hurry(self) -> None:
-        """Make a stop in progress skip the remaining waits of its ladders: the second signal of a person who means it."""
-        self._hurry.set()
-
-
-def _is_server_of(server: str, callable_name: str) -> bool:
-    from mcp_actors.tools.naming import server_prefix
-
-    return callable_name.startswith(server_prefix(server))
+        """Make every stop skip the remaining waits of its ladder: the second signal of a person who means it."""
+        self._hurry.press()
 
 
 @asynccontextmanager
 async def open_runtime(
-    config: ConfigLike,
+    config: ConfigLike = None,
     *,
     settings: Settings | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Runtime]:
     """Run a fleet while the block runs.
 
-    Starts at once and waits for nothing: use `Runtime.wait_ready`. On exit every server is stopped, in parallel and bounded
-    by the stop ladder; no process, thread, descriptor or task of it is left.
+    Starts at once and waits for nothing: use `Runtime.wait_ready`. On exit every server is stopped, in parallel and
+    bounded by the stop ladder; no process, thread, descriptor or task of it is left.
 
     Args:
-        config: a mapping ``{"mcpServers": {...}}``, the path of a file, server specs, or what `loading` loaded.
+        config: a mapping ``{"mcpServers": {...}}``, the path or the JSON text of a file, server specs, what `loading`
+            loaded; None: the files that apply in the working directory.
         settings: numbers; None: read from `environ`.
         environ: environment for settings, ``${VAR}`` and children; None: this process's.
 
@@ -294,12 +306,11 @@ async def open_runtime(
         settings, warnings = read_settings(environ)
         for warning in warnings:
             logger.warning("%s", warning)
-    loaded = load_any(config, environ=environ)
+    loaded = _load(config, environ)
+    hurry = Hurry()
     registry = Registry(window=settings.publish_window)
-    hurry = trio.Event()
     supervisor = Supervisor(settings, registry.mailbox.ref, _opener(settings, environ, hurry), chance=_chance)
-    runtime = Runtime(settings, registry, supervisor, loaded)
-    runtime._hurry = hurry  # noqa: SLF001
+    runtime = Runtime(settings, registry, supervisor, loaded, hurry)
     try:
         async with trio.open_nursery() as nursery:
             await nursery.start(registry.run)
@@ -318,11 +329,26 @@ async def open_runtime(
         raise error from error.__cause__
 
 
-def _opener(settings: Settings, environ: Mapping[str, str], hurry: trio.Event):  # type: ignore[no-untyped-def]
-    def opener(spec: ServerSpec) -> Transport:
-        return open_transport(spec, settings, environ=environ)
+def _load(config: ConfigLike, environ: Mapping[str, str]) -> LoadedConfig:
+    """Turn whatever names a configuration into a loaded one. Raises `ConfigError` when nothing of it can be used."""
+    if isinstance(config, LoadedConfig):
+        return config
+    if isinstance(config, Mapping):
+        loaded = specs_from_mapping(config, environ)
+    elif config is None:
+        loaded = load_config(cwd=Path.cwd(), home=Path.home(), environ=environ)
+    elif isinstance(config, str | Path):
+        loaded = load_config(cwd=Path.cwd(), home=Path.home(), environ=environ, configs=[config], strict=True)
+    else:
+        return LoadedConfig(specs=tuple(config))
+    unusable = [problem for problem in loaded.problems if problem.server is None]
+    if unusable and not loaded.specs:
+        raise unusable[0]
+    return loaded
 
-    return opener
+
+def _opener(settings: Settings, environ: Mapping[str, str], hurry: Hurry) -> Callable[[ServerSpec], Transport]:
+    return lambda spec: open_transport(spec, settings, environ=environ, hurry=hurry)
 
 
 def _stop_bound(settings: Settings) -> float:

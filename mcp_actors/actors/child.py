@@ -14,6 +14,7 @@ import math
 from typing import TYPE_CHECKING, Final
 
 import trio
+
 from mcp_actors.actors.connection import Connection
 from mcp_actors.actors.exits import cause_of
 from mcp_actors.actors.lifecycle import Phase, ServerState, ServerStatus, advance
@@ -315,7 +316,11 @@ class Child:
         else:
             text = error.describe() if isinstance(error, McpActorsError) else f"{type(error).__name__}: {error}"
         seen = connection.diagnostics()
-        lines = [text, *(f"  | {line}" for line in seen.stderr_tail), *(f"  stdout: {line}" for line in seen.noise_tail)]
+        lines = [
+            text,
+            *(f"  | {line}" for line in seen.stderr_tail),
+            *(f"  stdout: {line}" for line in seen.noise_tail),
+        ]
         return "\n".join(lines)
 
     @property

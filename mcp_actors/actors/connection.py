@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import trio
 from attrs import evolve
@@ -23,7 +23,7 @@ from mcp_actors.actors.slots import Slot
 from mcp_actors.errors import McpActorsError, TransportBroken, TransportClosed, TransportError
 from mcp_actors.protocol import events as happened
 from mcp_actors.protocol.session import Session, SessionSettings
-from mcp_actors.protocol.types import Era
+from mcp_actors.protocol.types import Era, Frame
 from mcp_actors.transports.base import Diagnostics
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from mcp_actors.config.settings import Settings
     from mcp_actors.config.specs import ServerSpec
     from mcp_actors.jsontypes import JsonObject
-    from mcp_actors.protocol.types import Frame, Refusal, RequestId, ServerInfo
+    from mcp_actors.protocol.types import Refusal, RequestId, ServerInfo
     from mcp_actors.transports.base import Transport
 
 __all__ = ["Connection"]
@@ -382,7 +382,7 @@ async def _raise(error: BaseException) -> None:
     raise error
 
 
-_REACTIONS: Final[dict[type, Callable[[Connection, object], None]]] = {
+_REACTIONS: Final[dict[type, Callable[[Connection, Any], None]]] = {
     happened.ResponseReceived: Connection._on_response,
     happened.ErrorReceived: Connection._on_error,
     happened.ProgressReceived: Connection._on_progress,

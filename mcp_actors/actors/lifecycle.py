@@ -107,7 +107,9 @@ class ServerStatus:
         return self.state is not ServerState.PENDING
 
 
-def advance(status: ServerStatus, state: ServerState, phase: Phase, reason: str, *, now: float, **changes: object) -> ServerStatus:
+def advance(
+    status: ServerStatus, state: ServerState, phase: Phase, reason: str, *, now: float, **changes: object
+) -> ServerStatus:
     """Move a status along the table.
 
     Args:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mcp_actors.actors.connection import Connection
     from mcp_actors.actors.mailbox import Ref
     from mcp_actors.actors.messages import RegistryMessage
+    from mcp_actors.jsontypes import JsonObject
 
 __all__ = ["Lists"]
 
@@ -94,8 +95,8 @@ class Lists:
         """Replace one list; returns what was wrong with it."""
         method, key = _KINDS[kind]
         pages = PageCollector(method, key)
+        params: JsonObject | None = pages.first()
         try:
-            params = pages.first()
             while params is not None:
                 result = await self._connection.exchange(method, params, timeout=self._page_timeout)
                 params = pages.feed(result)

@@ -28,8 +28,7 @@ from mcp_actors.errors import ActorGone, LocalProtocolError, MailboxFull
 
 if TYPE_CHECKING:
     from types import TracebackType
-
-    from typing_extensions import Self
+    from typing import Self
 
 __all__ = ["Ask", "Envelope", "Mailbox", "Ref", "Reply"]
 
@@ -82,7 +81,7 @@ class Reply(Generic[R]):
         """
         await self._resolved.wait()
         assert self._outcome is not None
-        return cast("R", self._outcome.unwrap())
+        return self._outcome.unwrap()
 
 
 @frozen(eq=False)

@@ -33,7 +33,18 @@ from mcp_actors.errors import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Decision", "Exit", "ExitKind", "History", "Leave", "Park", "RestartAfter", "classify", "decide", "may_start"]
+__all__ = [
+    "Decision",
+    "Exit",
+    "ExitKind",
+    "History",
+    "Leave",
+    "Park",
+    "RestartAfter",
+    "classify",
+    "decide",
+    "may_start",
+]
 
 
 class ExitKind(enum.Enum):

@@ -11,6 +11,7 @@ from attrs import frozen
 
 from mcp_actors.config.specs import InProcessTarget, TransportName
 from mcp_actors.errors import ConnectFailed
+from mcp_actors.transports.ladder import Hurry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -35,12 +36,15 @@ class Opening:
     auth: Auth | None = None
     # Where children are noted for the next start's sweep; see `transports.stdio`.
     journal: Journal | None = None
+    # Pressed when a person wants a stop to skip its waits; see `transports.ladder`.
+    hurry: Hurry | None = None
 
 
 def _stdio(spec: ServerSpec, opening: Opening) -> Transport:
     from mcp_actors.transports.stdio import StdioTransport
 
-    return StdioTransport(spec, opening.settings, environ=opening.environ, journal=opening.journal)
+    hurry = opening.hurry or Hurry()
+    return StdioTransport(spec, opening.settings, environ=opening.environ, journal=opening.journal, hurry=hurry)
 
 
 def _http(spec: ServerSpec, opening: Opening) -> Transport:
@@ -74,6 +78,7 @@ def open_transport(
     environ: Mapping[str, str],
     auth: Auth | None = None,
     journal: Journal | None = None,
+    hurry: Hurry | None = None,
 ) -> Transport:
     """Build the transport of a server; `run` opens it.
 
@@ -83,6 +88,7 @@ def open_transport(
         environ: maps variable name -> text.
         auth: adds credentials to HTTP requests.
         journal: where children are noted.
+        hurry: pressed when a stop should skip its waits.
 
     Raises:
         ConnectFailed: there is no transport of this name.
@@ -91,4 +97,4 @@ def open_transport(
     builder = BUILDERS.get(spec.transport)
     if builder is None:
         raise ConnectFailed(server=spec.name, reason=f"the transport {spec.transport} is not supported yet")
-    return builder(spec, Opening(settings, environ, auth, journal))
+    return builder(spec, Opening(settings, environ, auth, journal, hurry))
