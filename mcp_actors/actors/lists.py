@@ -54,7 +54,7 @@ class Lists:
         self._connection = connection
         self._registry = registry
         self._page_timeout = page_timeout
-        self._listing = Listing(has_tools=False)
+        self._listing = Listing()
         # Kind -> what was wrong with it when it was fetched last.
         self._warnings: dict[str, list[str]] = {}
         # Kinds to fetch; all at first.
@@ -109,7 +109,10 @@ class Lists:
         items = tuple(pages.items)
         if kind == "tools":
             tools, warnings = tools_from_items(self._connection.spec.name, items)
-            self._listing = evolve(self._listing, tools=tools, has_tools=True)
+            self._listing = evolve(self._listing, tools=tools)
             return [*pages.warnings, *warnings]
-        self._listing = evolve(self._listing, **{kind: items})
+        if kind == "resources":
+            self._listing = evolve(self._listing, resources=items)
+        else:
+            self._listing = evolve(self._listing, prompts=items)
         return list(pages.warnings)

@@ -99,13 +99,15 @@ SupervisorMessage: TypeAlias = (
 
 @frozen(eq=False)
 class Listing:
-    """What one connection listed: whole lists, replacing what was known of the server (S367)."""
+    """What one connection listed: whole lists, replacing what was known of the server (S367).
 
-    tools: tuple[Tool, ...] = ()
-    # Undecoded items, in the server's order; None where the server does not offer the kind (fault 69).
+    A list is None where the server does not offer its kind (fault 69), or where it could not be fetched yet.
+    """
+
+    tools: tuple[Tool, ...] | None = None
+    # Undecoded items, in the server's order.
     resources: tuple[bytes, ...] | None = None
     prompts: tuple[bytes, ...] | None = None
-    has_tools: bool = True
     # What was wrong with the lists, for people.
     warnings: tuple[str, ...] = ()
 

@@ -24,7 +24,7 @@ from mcp_actors.actors.messages import Flush, Listing, RegistryMessage, ServerLi
 from mcp_actors.tools.catalog import Catalog
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sized
 
     from mcp_actors.actors.connection import Connection
     from mcp_actors.actors.lifecycle import ServerStatus
@@ -180,7 +180,7 @@ class Registry:
             watcher.notice(change)
 
     def _publish(self) -> None:
-        """Make one new snapshot out of the last one; costs work for the servers that changed, and copies of the tables."""
+        """Make one new snapshot of the last one; costs work for the servers that changed, and copies of the tables."""
         previous = self.snapshot
         servers = dict(previous.servers)
         offers: dict[str, tuple[Tool, ...] | None] = {}
@@ -190,7 +190,8 @@ class Registry:
                 servers.pop(name, None)
             else:
                 servers[name] = _counted(status, listing)
-            offers[name] = listing.tools if listing is not None and status is not None and status.is_connected else None
+            is_up = status is not None and status.is_connected
+            offers[name] = listing.tools if is_up and listing is not None else None
         self._touched.clear()
         self.snapshot = Snapshot(
             version=previous.version + 1,
@@ -209,8 +210,12 @@ def _counted(status: ServerStatus, listing: Listing | None) -> ServerStatus:
         return status
     return evolve(
         status,
-        tools=len(listing.tools) if listing.has_tools else None,
-        resources=None if listing.resources is None else len(listing.resources),
-        prompts=None if listing.prompts is None else len(listing.prompts),
+        tools=_count(listing.tools),
+        resources=_count(listing.resources),
+        prompts=_count(listing.prompts),
         warnings=listing.warnings,
     )
+
+
+def _count(items: Sized | None) -> int | None:
+    return None if items is None else len(items)

@@ -1,7 +1,7 @@
 """Owns the data plane's meeting point: a `Slot`, where one caller waits for the answer to one request.
 
-What this is not: a mailbox. A call takes no hop, no nursery and no cancel scope; the caller parks its own task here and the
-connection's reader wakes it (architecture, "Control plane and data plane").
+What this is not: a mailbox. A call takes no hop, no nursery and no cancel scope; the caller parks its own task here and
+the connection's reader wakes it (architecture, "Control plane and data plane").
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Progress:
     message: str | None = None
 
 
-# Called in the caller's own task; may be a coroutine function. Reports that come faster than it runs are coalesced (B16).
+# Called in the caller's own task; may be a coroutine function. Reports that come faster than it runs coalesce (B16).
 ProgressCallback: TypeAlias = Callable[[Progress], Awaitable[None] | None]
 
 
