@@ -121,12 +121,14 @@ class TransportError(McpActorsError):
     """The wire. `stderr_tail` holds the last lines a child wrote, oldest first.
 
     `can_retry` is false where the same attempt would fail the same way: no such command, a plain 404 (S413).
+    `retry_after` is the pause in seconds that the peer asked for.
     """
 
     reason: str
     can_retry: bool = True
     exit_status: int | None = None
     http_status: int | None = None
+    retry_after: float | None = None
     stderr_tail: Sequence[str] = ()
 
     def describe(self) -> str:

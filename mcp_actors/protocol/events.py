@@ -42,14 +42,17 @@ class SessionReady:
 
 @frozen(eq=False)
 class SessionFailed:
-    """The handshake cannot end well on this transport, nor on a new one of the same kind."""
+    """The handshake ended badly; `error` says whether another try can help."""
 
     error: McpActorsError
 
 
 @frozen(eq=False)
 class FellBack:
-    """The peer is legacy by evidence. With `needs_reopen` its transport died of the probe: open another, pinned to legacy."""
+    """The peer is legacy by evidence.
+
+    With `needs_reopen` its transport died of the probe: open another one, pinned to legacy.
+    """
 
     reason: str
     needs_reopen: bool = False

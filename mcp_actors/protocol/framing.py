@@ -2,8 +2,8 @@
 
 What this is not: JSON. A line may hold anything; whoever reads it decides (fault 9).
 
-Theory. Bytes are appended to one growing buffer and each byte is searched once, so the time is linear in the size and the
-memory stays near the line's, even when it comes in single bytes. Lines are cut on bytes (0x0A), never on text: a
+Theory. Bytes are appended to one growing buffer and each byte is searched once, so the time is linear in the size and
+the memory stays near the line's, even when it comes in single bytes. Lines are cut on bytes (0x0A), never on text: a
 character split between reads is whole again before anybody decodes it (fault 13).
 """
 

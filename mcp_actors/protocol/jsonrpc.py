@@ -258,6 +258,6 @@ def split_batch(raw: bytes) -> list[bytes] | None:
     Raises:
         RemoteProtocolError: an array, but a malformed one.
     """
-    if not raw.lstrip()[:1] == b"[":
+    if raw.lstrip()[:1] != b"[":
         return None
     return raw_elements(raw)

@@ -74,7 +74,7 @@ class PageCollector:
         self._bytes += len(result)
         for item in elements:
             if len(self.items) >= self.max_items:
-                self._warn(f"stopped at {self.max_items} items")
+                self._stop(f"stopped at {self.max_items} items")
                 return None
             self._take(item)
         return self._next(cursor)
@@ -98,17 +98,20 @@ class PageCollector:
         if cursor is None:
             return None
         if not isinstance(cursor, str):
-            self._warn("stopped at a cursor that is no string")
+            self._stop("stopped at a cursor that is no string")
         elif cursor in self._cursors:
-            self._warn(f"stopped after {self.pages} pages: the cursor repeats")
+            self._stop(f"stopped after {self.pages} pages: the cursor repeats")
         elif self.pages >= self.max_pages:
-            self._warn(f"stopped at {self.max_pages} pages")
+            self._stop(f"stopped at {self.max_pages} pages")
         elif self._bytes >= self.max_bytes:
-            self._warn(f"stopped at {self.max_bytes} bytes")
+            self._stop(f"stopped at {self.max_bytes} bytes")
         else:
             self._cursors.add(cursor)
             return {"cursor": cursor}
         return None
+
+    def _stop(self, text: str) -> None:
+        self.warnings.append(f"{self.method}: {text}")
 
     def _warn(self, text: str) -> None:
         if len(self.warnings) < _MAX_WARNINGS:

@@ -2,9 +2,9 @@
 
 What this is not: JSON, reconnecting, or clamping of `retry`; the transport does those.
 
-Theory. The WHATWG rules, on bytes and always UTF-8: a line ends with CR, LF or CR LF, a blank line ends an event, and a BOM
-at the start of the stream is skipped. One deviation on purpose: a block without data that carries an `id` or a `retry`
-is reported too, with `data` None, so that the cursor of a resumable stream moves (fault 41, C02).
+Theory. The WHATWG rules, on bytes and always UTF-8: a line ends with CR, LF or CR LF, a blank line ends an event, and a
+BOM at the start of the stream is skipped. One deviation on purpose: a block without data that carries an `id` or a
+`retry` is reported too, with `data` None, so that the cursor of a resumable stream moves (fault 41, C02).
 Source: WHATWG HTML, "Server-sent events", section "Interpreting an event stream".
 """
 
@@ -60,10 +60,11 @@ class SseParser:
         Raises:
             RemoteProtocolError: an event is larger than the bound.
         """
-        if self._skips_lf and chunk:
+        if self._skips_lf and chunk[:1] == b"\n":
+            chunk = chunk[1:]
             self._skips_lf = False
-            if chunk[:1] == b"\n":
-                chunk = chunk[1:]
+        if chunk:
+            self._skips_lf = chunk[-1:] == b"\r"
         events: list[SseEvent] = []
         for piece in chunk.splitlines(keepends=True):  # of bytes: CR, LF and CR LF only
             end = 2 if piece.endswith(b"\r\n") else 1 if piece[-1:] in (b"\r", b"\n") else 0
@@ -84,7 +85,6 @@ class SseParser:
                 event = self._finish_event()
                 if event is not None:
                     events.append(event)
-            self._skips_lf = piece[-1:] == b"\r"
         return events
 
     def _take_line(self, line: bytes) -> None:

@@ -1,0 +1,93 @@
+"""Owns the requests of the server that await our answer, and what each of them is due.
+
+What this is not: their answers' content; a handler elsewhere makes that. Ids of the server and ids of ours are two
+different worlds: equal ones are no conflict (fault 75).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from attrs import define, field, frozen
+
+from mcp_actors.errors import RemoteProtocolError
+from mcp_actors.protocol.events import ServerRequestReceived
+from mcp_actors.protocol.inbound import Fault, read_params
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+    from mcp_actors.protocol.types import RequestId
+
+__all__ = ["Asks", "Blame", "Due", "Pong", "Refuse"]
+
+METHOD_NOT_FOUND: Final = -32601
+INVALID_PARAMS: Final = -32602
+INTERNAL_ERROR: Final = -32603
+
+
+@frozen
+class Pong:
+    """Answer ``{}`` at once."""
+
+    request_id: RequestId
+
+
+@frozen
+class Refuse:
+    """Answer with an error at once."""
+
+    request_id: RequestId
+    code: int
+    message: str
+
+
+@frozen
+class Blame:
+    """Do not answer; it cannot or must not be."""
+
+    fault: Fault
+    detail: str
+
+
+Due: TypeAlias = Pong | Refuse | Blame | ServerRequestReceived
+
+
+@define(eq=False)
+class Asks:
+    """The table of server requests that are open."""
+
+    # Methods that a handler exists for.
+    handled_methods: AbstractSet[str]
+    # A server that asks faster than people answer is refused beyond this.
+    max_open: int
+    # Maps id -> method, oldest first.
+    open: dict[RequestId, str] = field(factory=dict, init=False)
+
+    def receive(self, request_id: object, method: str, params: bytes, *, is_ready: bool) -> Due:
+        """Decide what a request of the server is due: every one gets exactly one answer (fault 75).
+
+        Args:
+            is_ready: the handshake is over; before that a server may send nothing but ``ping`` (spec_client 2).
+        """
+        name = method[:40]
+        if not isinstance(request_id, int | str) or isinstance(request_id, bool):
+            return Blame(Fault.BAD_REQUEST, f"{name} has an id that cannot be answered")
+        if method == "ping":
+            return Pong(request_id)
+        if request_id in self.open:
+            return Blame(Fault.BAD_REQUEST, f"{name} repeats an id that is still open")
+        if method not in self.handled_methods or not is_ready:
+            return Refuse(request_id, METHOD_NOT_FOUND, "Method not found")
+        if len(self.open) >= self.max_open:
+            return Refuse(request_id, INTERNAL_ERROR, "Too many requests are open")
+        try:
+            decoded = read_params(params)
+        except RemoteProtocolError:
+            return Refuse(request_id, INVALID_PARAMS, "Invalid params")
+        self.open[request_id] = method
+        return ServerRequestReceived(request_id, method, decoded)
+
+    def close(self, request_id: object) -> bool:
+        """Take a request out of the table; False when it is not in it (any more)."""
+        return isinstance(request_id, int | str) and self.open.pop(request_id, None) is not None

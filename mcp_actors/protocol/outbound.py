@@ -1,0 +1,142 @@
+"""Owns how our messages look in each era: `_meta` in modern, mirrored headers on HTTP, ids as given.
+
+What this is not: the decision to send one; that is `session`.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Final
+
+from attrs import define, field
+
+from mcp_actors.protocol.jsonrpc import encode_answer, encode_error, encode_notification, encode_request
+from mcp_actors.protocol.types import Frame
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mcp_actors.jsontypes import Json, JsonObject
+    from mcp_actors.protocol.revisions import Revision
+    from mcp_actors.protocol.types import RequestId
+
+__all__ = ["META_PREFIX", "VERSION_HEADER", "Composer", "compose_initialize", "encode_header_value"]
+
+META_PREFIX: Final = "io.modelcontextprotocol/"
+META_VERSION: Final = META_PREFIX + "protocolVersion"
+META_CAPABILITIES: Final = META_PREFIX + "clientCapabilities"
+META_CLIENT: Final = META_PREFIX + "clientInfo"
+VERSION_HEADER: Final = "MCP-Protocol-Version"
+
+# Maps method -> the parameter that Mcp-Name mirrors (B02, spec_client 5.2).
+_NAMED_BY: Final = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    "tasks/get": "taskId",
+    "tasks/update": "taskId",
+    "tasks/cancel": "taskId",
+}
+_CODED_HEAD: Final = "=?base64?"
+_CODED_TAIL: Final = "?="
+
+
+def encode_header_value(text: str) -> str:
+    """Write `text` as a header value: plain where that is safe, else in the base64 form.
+
+    Source:
+        MCP 2026-07-28, streamable HTTP, "Value Encoding"; B03.
+    """
+    is_plain = (
+        all(" " <= char <= "~" for char in text)
+        and text.strip() == text
+        and not (text.startswith(_CODED_HEAD) and text.endswith(_CODED_TAIL))
+    )
+    if is_plain:
+        return text
+    coded = base64.b64encode(text.encode("utf-8", "replace")).decode("ascii")
+    return f"{_CODED_HEAD}{coded}{_CODED_TAIL}"
+
+
+def compose_initialize(
+    request_id: RequestId, revision: str, capabilities: JsonObject, client_info: JsonObject
+) -> Frame:
+    """Make the legacy handshake request. It carries no trace of a probe that came before (A07)."""
+    params: JsonObject = {"protocolVersion": revision, "capabilities": capabilities, "clientInfo": client_info}
+    return Frame(data=encode_request(request_id, "initialize", params), request_id=request_id, method="initialize")
+
+
+@define(eq=False)
+class Composer:
+    """Makes frames for one revision. Holds no state of the conversation."""
+
+    revision: Revision
+    is_http: bool
+    capabilities: JsonObject
+    client_info: JsonObject
+    # What every modern request says of us (B01); maps `_meta` key -> value.
+    _meta: Mapping[str, Json] = field(init=False, repr=False)
+    # What every message says on HTTP.
+    _headers: tuple[tuple[str, str], ...] = field(init=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._meta = {
+            META_VERSION: self.revision.name,
+            META_CAPABILITIES: self.capabilities,
+            META_CLIENT: self.client_info,
+        }
+        # The header is a MUST from 2025-06-18 on and harmless before (C08).
+        self._headers = ((VERSION_HEADER, self.revision.name),) if self.is_http else ()
+
+    def compose_request(
+        self,
+        request_id: RequestId,
+        method: str,
+        params: JsonObject | None,
+        *,
+        wants_progress: bool = False,
+        headers: Sequence[tuple[str, str]] = (),
+    ) -> Frame:
+        """Make a request; `headers` are further mirrored values, kept on HTTP only."""
+        sent = params
+        if self.revision.is_modern:
+            # "Every request MUST": so params is never absent here.
+            sent = {**(params or {}), "_meta": self._request_meta(params)}
+        if wants_progress:
+            meta = (sent or {}).get("_meta")
+            known = meta if isinstance(meta, dict) else {}
+            # Our ids are unique among active requests, so they serve as tokens (B16).
+            sent = {**(sent or {}), "_meta": {**known, "progressToken": request_id}}
+        mirrored = self._mirror(method, params, headers) if self.is_http else ()
+        return Frame(encode_request(request_id, method, sent), request_id, method, mirrored)
+
+    def compose_notification(self, method: str, params: JsonObject | None) -> Frame:
+        """Make a notification."""
+        mirrored = self._mirror(method, params, ()) if self.is_http else ()
+        return Frame(data=encode_notification(method, params), method=method, headers=mirrored)
+
+    def compose_answer(self, request_id: RequestId, result: JsonObject) -> Frame:
+        """Make the successful answer to a request of the server (legacy only)."""
+        return Frame(data=encode_answer(request_id, result), headers=self._headers)
+
+    def compose_error(self, request_id: RequestId, code: int, message: str) -> Frame:
+        """Make the refusal of a request of the server (legacy only)."""
+        return Frame(data=encode_error(request_id, code, message), headers=self._headers)
+
+    def _request_meta(self, params: JsonObject | None) -> Mapping[str, Json]:
+        own = params.get("_meta") if params else None
+        if not isinstance(own, dict):
+            return self._meta
+        # A call may withhold a capability or add a log level, but the version must equal the header's.
+        return {**self._meta, **own, META_VERSION: self.revision.name}
+
+    def _mirror(
+        self, method: str, params: JsonObject | None, more: Sequence[tuple[str, str]]
+    ) -> tuple[tuple[str, str], ...]:
+        if not self.revision.is_modern:
+            return self._headers
+        named_by = _NAMED_BY.get(method)
+        name = params.get(named_by) if params and named_by else None
+        if isinstance(name, str):
+            return (*self._headers, ("Mcp-Method", method), ("Mcp-Name", encode_header_value(name)), *more)
+        return (*self._headers, ("Mcp-Method", method), *more)

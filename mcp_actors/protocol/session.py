@@ -1,0 +1,418 @@
+"""Owns the conversation with one server, in both eras, without any I/O: bytes and commands in, frames and events out.
+
+What this is not: a transport, a task, a clock, or a caller's deadline (that is a cancel scope, which ends in `cancel`).
+
+Theory. Four drawers (law 2): getters; commands, what we want; `receive_*`, what the world did; drains. Commands return
+the frame they make, since their caller writes it at once; frames that nobody asked for (handshake, answers to pings)
+wait in `frames_to_send`. `receive_*` never raises for what the peer did: it records a `PeerFault` or fails the one
+waiter that is concerned. Decisions live beside this file: `handshake` (which era), `calls` (our requests), `asks` (the
+server's), `outbound` (how messages look), `inbound` (how what arrives is read).
+
+States: IDLE, PROBING <-> INITIALIZING, READY, FAILED, CLOSED. Drain frames and events after `open` and `receive_*`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+from attrs import define, field
+
+from mcp_actors.errors import ConnectFailed, LocalProtocolError, RemoteProtocolError, TransportBroken
+from mcp_actors.protocol import asks as due
+from mcp_actors.protocol import events as happened
+from mcp_actors.protocol import handshake as steps
+from mcp_actors.protocol import inbound
+from mcp_actors.protocol.calls import Calls
+from mcp_actors.protocol.inbound import Fault
+from mcp_actors.protocol.jsonrpc import ABSENT, Envelope, decode_envelope, split_batch
+from mcp_actors.protocol.outbound import Composer, compose_initialize
+from mcp_actors.protocol.revisions import LATEST_LEGACY, REVISIONS
+from mcp_actors.protocol.session_settings import SessionSettings, SessionState
+from mcp_actors.protocol.types import Era
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mcp_actors.errors import McpActorsError
+    from mcp_actors.jsontypes import JsonObject
+    from mcp_actors.protocol.events import Event
+    from mcp_actors.protocol.types import Frame, Refusal, RequestId, ServerInfo
+
+__all__ = ["Session", "SessionSettings", "SessionState"]
+
+W = TypeVar("W")
+
+_CANCELLED: Final = "notifications/cancelled"
+_PROGRESS: Final = "notifications/progress"
+
+
+_LISTENING: Final = frozenset({SessionState.PROBING, SessionState.INITIALIZING, SessionState.READY})
+
+
+@define(eq=False, repr=False)
+class Session(Generic[W]):
+    """One conversation. `W` is whatever the caller wants to find again when an answer comes."""
+
+    settings: SessionSettings = field(factory=SessionSettings)
+    state: SessionState = field(default=SessionState.IDLE, init=False)
+    # What the server said of itself; set once, at READY.
+    info: ServerInfo | None = field(default=None, init=False)
+    # The moment at which `receive_timeout` wants to be called; None for never.
+    next_deadline: float | None = field(default=None, init=False)
+    # Maps kind -> how often the peer did it; for status.
+    fault_counts: dict[str, int] = field(factory=dict, init=False)
+    _handshake: steps.Handshake = field(init=False)
+    # The handshake request whose answer counts; its predecessors have tombstones.
+    _handshake_id: int | None = field(default=None, init=False)
+    _calls: Calls[W] = field(init=False)
+    _asks: due.Asks = field(init=False)
+    # Made at READY, for the revision agreed on.
+    _composer: Composer = field(init=False)
+    _is_modern: bool = field(default=False, init=False)
+    _outbox: list[Frame] = field(factory=list, init=False)
+    _events: list[Event[W]] = field(factory=list, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        ours = self.settings
+        self._handshake = steps.Handshake(ours.is_http, ours.pinned_era)
+        self._calls = Calls(ours.max_tombstones)
+        self._asks = due.Asks(ours.handled_methods, ours.max_server_requests)
+        # Until READY only answers are made with it; they carry no header of a probe (A07).
+        self._composer = Composer(REVISIONS[LATEST_LEGACY], is_http=False, capabilities={}, client_info={})
+
+    # ── getters ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests of ours wait for their answer, without the handshake."""
+        return len(self._calls.waiting)
+
+    def is_waiting(self, request_id: RequestId) -> bool:
+        """Whether the answer to this request of ours would still be of use."""
+        return request_id in self._calls.waiting or request_id == self._handshake_id
+
+    def __repr__(self) -> str:
+        revision = f" {self.info.revision}" if self.info else ""
+        return f"<Session {self.state}{revision} | {self.in_flight} in flight>"
+
+    # ── commands ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def open(self, now: float) -> None:
+        """Start the handshake: queue the probe, or ``initialize`` when the era is pinned to legacy.
+
+        Raises:
+            LocalProtocolError: it was opened before.
+        """
+        if self.state is not SessionState.IDLE:
+            raise LocalProtocolError(reason=f"a session is opened once; this one is {self.state}")
+        self._follow(self._handshake.begin(), now)
+
+    def request(
+        self,
+        method: str,
+        params: JsonObject | None,
+        waiter: W,
+        *,
+        wants_progress: bool = False,
+        headers: Sequence[tuple[str, str]] = (),
+    ) -> Frame:
+        """Make a request whose answer will come with `waiter`; `headers` are further mirrored values (B03).
+
+        Raises:
+            LocalProtocolError: the session is not READY, or `params` are no JSON. Nothing was changed.
+        """
+        self._require_ready()
+        frame = self._composer.compose_request(
+            self._calls.next_id, method, params, wants_progress=wants_progress, headers=headers
+        )
+        self._calls.add(waiter, wants_progress=wants_progress)
+        return frame
+
+    def notify(self, method: str, params: JsonObject | None = None) -> Frame:
+        """Make a notification.
+
+        Raises:
+            LocalProtocolError: the session is not READY, or `params` are no JSON.
+        """
+        self._require_ready()
+        return self._composer.compose_notification(method, params)
+
+    def cancel(self, request_id: RequestId, reason: str) -> Frame | None:
+        """Forget a request: its waiter hears no more of it.
+
+        Returns:
+            What tells the server. None for an id that nobody waits for, for the handshake (which is never cancelled),
+            and on modern HTTP, where closing the response stream is the cancel.
+
+        Source:
+            B17, B18, S204; spec_client 7.2.
+        """
+        if not self._calls.forget(request_id) or (self._is_modern and self.settings.is_http):
+            return None
+        return self.notify(_CANCELLED, {"requestId": request_id, "reason": reason})
+
+    def answer(self, request_id: RequestId, result: JsonObject) -> Frame | None:
+        """Answer a request of the server; None when it is not open (any more).
+
+        Raises:
+            LocalProtocolError: `result` is no JSON; the request stays open.
+        """
+        if request_id not in self._asks.open:
+            return None
+        frame = self._composer.compose_answer(request_id, result)
+        self._asks.close(request_id)
+        return frame
+
+    def answer_error(self, request_id: RequestId, code: int, message: str) -> Frame | None:
+        """Refuse a request of the server; None when it is not open (any more)."""
+        return self._composer.compose_error(request_id, code, message) if self._asks.close(request_id) else None
+
+    def abandon(self) -> list[W]:
+        """Close for good and hand back everybody who waits, oldest first; the caller must fail each of them."""
+        return self._end(SessionState.CLOSED)
+
+    # ── receive ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def receive_message(self, raw: bytes, now: float) -> None:
+        """Take one message, or a batch of them."""
+        if self.state not in _LISTENING:
+            return
+        try:
+            envelope = decode_envelope(raw)
+        except RemoteProtocolError as exc:
+            self._receive_batch(raw, exc, now)
+        else:
+            self._receive(envelope, now)
+
+    def receive_refusal(self, frame_id: RequestId | None, refusal: Refusal, now: float) -> None:
+        """Take an HTTP answer that is no message, to the frame with this id (None: a notification or an answer)."""
+        if frame_id is None:
+            if self.state in _LISTENING:
+                self._blame(Fault.REFUSED, f"a notification or an answer of ours got {refusal.status}")
+        elif frame_id == self._handshake_id:
+            self._follow(self._handshake.refused(refusal), now)
+        else:
+            self._fail(frame_id, inbound.read_refusal(refusal, is_connecting=False))
+
+    def receive_lost(self, frame_id: RequestId, reason: str) -> None:
+        """Learn that no answer to this frame can come any more."""
+        if frame_id == self._handshake_id:
+            self._fail_session(ConnectFailed(reason=reason))
+        else:
+            self._fail(frame_id, TransportBroken(reason=reason))
+
+    def receive_eof(self, now: float) -> None:
+        """Learn that the transport ended. While probing that can be a verdict; else the caller has all it needs."""
+        if self.state is SessionState.PROBING:
+            self._follow(self._handshake.probe_ended_wire(), now)
+
+    def receive_timeout(self, now: float) -> None:
+        """Learn that `next_deadline` has passed; too early does nothing."""
+        if self.next_deadline is not None and now >= self.next_deadline:
+            self._follow(self._handshake.probe_unanswered(), now)
+
+    # ── drains ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def frames_to_send(self) -> list[Frame]:
+        """Take the frames that nobody asked for, oldest first; they go before any frame of a later command."""
+        frames, self._outbox = self._outbox, []
+        return frames
+
+    def events(self) -> list[Event[W]]:
+        """Take what happened since the last drain, oldest first."""
+        events, self._events = self._events, []
+        return events
+
+    # ── messages ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _receive(self, envelope: Envelope, now: float) -> None:
+        if envelope.jsonrpc != "2.0":
+            self._blame(Fault.VERSION, "'jsonrpc' is not '2.0'")
+        method, request_id = envelope.method, envelope.id
+        if method is ABSENT:
+            if type(request_id) is int and request_id in self._calls.waiting:
+                self._settle(request_id, envelope)
+            elif request_id is ABSENT or request_id is None:
+                self._receive_unbound(envelope, now)
+            else:
+                self._receive_stray(request_id, envelope, now)
+        elif not isinstance(method, str):
+            self._blame(Fault.MALFORMED, "the method is no text")
+        elif request_id is ABSENT:
+            self._receive_notification(method, bytes(envelope.params))
+        elif self._is_modern:
+            # "MUST: servers never send requests, clients never send responses" (spec_client 1).
+            self._blame(Fault.SERVER_REQUEST, f"{method[:40]} in the modern era")
+        else:
+            self._receive_request(request_id, method, bytes(envelope.params))
+
+    def _receive_batch(self, raw: bytes, error: RemoteProtocolError, now: float) -> None:
+        """Take what is no single message: each valid element of an array counts (fault 77), the rest is a fault."""
+        try:
+            elements = split_batch(raw)
+        except RemoteProtocolError:
+            elements = None
+        if elements is None:
+            self._blame(Fault.MALFORMED, error.reason)
+        elif not 0 < len(elements) <= self.settings.max_batch:
+            self._blame(Fault.BATCH, f"an array of {len(elements)} messages")
+        else:
+            for element in elements:
+                try:
+                    envelope = decode_envelope(element)
+                except RemoteProtocolError as exc:
+                    self._blame(Fault.MALFORMED, f"in an array: {exc.reason}")
+                else:
+                    if self.state in _LISTENING:
+                        self._receive(envelope, now)
+
+    def _settle(self, request_id: int, envelope: Envelope) -> None:
+        """Hand the answer to its waiter: the hot path, so the result stays undecoded."""
+        waiter = self._calls.settle(request_id)
+        answer = inbound.read_answer(envelope, is_modern=self._is_modern)
+        if isinstance(answer, bytes):
+            self._events.append(happened.ResponseReceived(waiter, answer))
+        else:
+            self._events.append(happened.ErrorReceived(waiter, answer))
+
+    def _receive_unbound(self, envelope: Envelope, now: float) -> None:
+        """Take an answer without id, which only an error may lack."""
+        if not envelope.error:
+            self._blame(Fault.MALFORMED, "neither a method nor an id")
+        elif self.state is SessionState.PROBING:
+            # Nothing else is out, so it is for the probe, from a server that could not even read it.
+            self._receive_handshake(envelope, now)
+        else:
+            error = inbound.read_error(bytes(envelope.error))
+            self._blame(Fault.UNBOUND_ERROR, f"an error without id: {error.describe()[:120]}")
+
+    def _receive_stray(self, request_id: object, envelope: Envelope, now: float) -> None:
+        """Take an answer whose id, as it stands, is of no request in flight."""
+        known = request_id if type(request_id) is int else inbound.our_id(request_id)
+        if known is None or not (self.is_waiting(known) or self._calls.is_buried(known)):
+            self._blame(Fault.UNKNOWN_ID, f"nobody waits for the id {repr(request_id)[:40]}")
+            return
+        if known is not request_id:
+            self._blame(Fault.ID_TYPE, f"the answer to {known} has the id {repr(request_id)[:40]}")
+        if known == self._handshake_id:
+            self._receive_handshake(envelope, now)
+        elif not self._calls.unearth(known):
+            self._settle(known, envelope)
+
+    def _receive_handshake(self, envelope: Envelope, now: float) -> None:
+        is_probe = self.state is SessionState.PROBING
+        self._follow(self._handshake.answered(inbound.read_answer(envelope, is_modern=is_probe)), now)
+
+    def _receive_request(self, request_id: object, method: str, params: bytes) -> None:
+        is_ready = self.state is SessionState.READY
+        match self._asks.receive(request_id, method, params, is_ready=is_ready):
+            case due.Pong(known):
+                self._queue(self._composer.compose_answer(known, {}))
+            case due.Refuse(known, code, message):
+                self._queue(self._composer.compose_error(known, code, message))
+            case due.Blame(fault, detail):
+                self._blame(fault, detail)
+            case event:
+                self._events.append(event)
+
+    def _receive_notification(self, method: str, raw: bytes) -> None:
+        """Take a notification; a malformed or unknown one costs only itself (fault 74)."""
+        if self.state is SessionState.PROBING:
+            return
+        try:
+            if method == _PROGRESS:
+                self._receive_progress(inbound.read_progress(inbound.read_params(raw)))
+            elif method == _CANCELLED:
+                request_id = inbound.read_params(raw).get("requestId")
+                if isinstance(request_id, int | str) and self._asks.close(request_id):
+                    self._events.append(happened.ServerRequestCancelled(request_id))
+            elif method in inbound.NOTIFICATIONS:
+                self._events.append(inbound.NOTIFICATIONS[method](inbound.read_params(raw)))
+            elif method not in inbound.IGNORED:
+                self._blame(Fault.UNKNOWN_NOTIFICATION, method[:80])
+        except RemoteProtocolError as exc:
+            self._blame(Fault.BAD_NOTIFICATION, f"{method[:80]}: {exc.reason}")
+
+    def _receive_progress(self, report: inbound.Progress) -> None:
+        request_id = self._calls.risen(report.token, report.progress)
+        if request_id is None:
+            if not self._calls.is_buried(report.token):
+                self._blame(Fault.STALE_PROGRESS, f"for the token {repr(report.token)[:40]}")
+            return
+        waiter = self._calls.waiting[request_id]
+        self._events.append(happened.ProgressReceived(waiter, report.progress, report.total, report.message))
+
+    # ── moves ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _follow(self, step: steps.Step | None, now: float) -> None:
+        """Do what the handshake decided."""
+        ours = self.settings
+        match step:
+            case steps.Probe(revision):
+                composer = self._composer_for(revision)
+                wait = ours.probe_timeout
+                self.next_deadline = None if wait is None else now + wait
+                self.state = SessionState.PROBING
+                self._queue(composer.compose_request(self._next_handshake_id(), "server/discover", None))
+            case steps.Initialize(revision, fell_back):
+                if fell_back is not None:
+                    self._events.append(happened.FellBack(fell_back))
+                self.state, self.next_deadline = SessionState.INITIALIZING, None
+                handshake_id = self._next_handshake_id()
+                self._queue(compose_initialize(handshake_id, revision, ours.capabilities, ours.client_info))
+            case steps.Reopen(reason):
+                self._end(SessionState.FAILED)
+                self._events.append(happened.FellBack(reason, needs_reopen=True))
+            case steps.Finish(info):
+                self._finish(info)
+            case steps.Fail(error):
+                self._fail_session(error)
+            case None:
+                self.next_deadline = None
+
+    def _finish(self, info: ServerInfo) -> None:
+        self.info = info
+        self.state, self.next_deadline, self._handshake_id = SessionState.READY, None, None
+        self._composer = self._composer_for(info.revision)
+        self._is_modern = info.era is Era.MODERN
+        if not self._is_modern:
+            self._queue(self._composer.compose_notification("notifications/initialized", None))
+        self._events.append(happened.SessionReady(info))
+
+    def _fail_session(self, error: McpActorsError) -> None:
+        self._end(SessionState.FAILED)
+        self._events.append(happened.SessionFailed(error))
+
+    def _end(self, state: SessionState) -> list[W]:
+        self.state, self.next_deadline, self._handshake_id = state, None, None
+        self._asks.open.clear()
+        return self._calls.clear()
+
+    def _fail(self, request_id: RequestId, error: McpActorsError) -> None:
+        if isinstance(request_id, int) and request_id in self._calls.waiting:
+            self._events.append(happened.ErrorReceived(self._calls.settle(request_id), error))
+
+    def _next_handshake_id(self) -> int:
+        """Give the handshake its next id; an answer to the one before comes too late from now on."""
+        if self._handshake_id is not None:
+            self._calls.bury(self._handshake_id)
+        self._handshake_id = self._calls.take_id()
+        return self._handshake_id
+
+    def _composer_for(self, revision: str) -> Composer:
+        ours = self.settings
+        return Composer(REVISIONS[revision], ours.is_http, ours.capabilities, ours.client_info)
+
+    def _require_ready(self) -> None:
+        if self.state is not SessionState.READY:
+            raise LocalProtocolError(reason=f"the session is {self.state}, not READY")
+
+    def _queue(self, frame: Frame) -> None:
+        if len(self._outbox) >= self.settings.max_outbox:
+            self._blame(Fault.FLOOD, f"{len(self._outbox)} frames wait to be sent")
+        else:
+            self._outbox.append(frame)
+
+    def _blame(self, fault: Fault, detail: str) -> None:
+        self.fault_counts[fault] = self.fault_counts.get(fault, 0) + 1
+        self._events.append(happened.PeerFault(fault, detail))
