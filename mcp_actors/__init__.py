@@ -1,4 +1,139 @@
 """mcp_actors: the runtime that keeps a whole fleet of MCP servers alive.
 
 The map: ``head -qn1 mcp_actors/*/__init__.py | sort`` prints the rooms and the law that holds in each.
+
+This is the front door: the names people import. Each is loaded when it is first used, so that importing the package costs
+next to nothing and a program pays only for the rooms it enters.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mcp_actors.actors.lifecycle import Phase, ServerState, ServerStatus
+    from mcp_actors.actors.registry import StatusChange, Watcher
+    from mcp_actors.actors.slots import Progress
+    from mcp_actors.config.settings import Settings
+    from mcp_actors.config.specs import (
+        EraChoice,
+        InProcessTarget,
+        RemoteTarget,
+        RestartPolicy,
+        RestartType,
+        Scope,
+        ServerSpec,
+        StdioTarget,
+        TransportName,
+    )
+    from mcp_actors.errors import (
+        ActorError,
+        ActorGone,
+        AuthError,
+        AuthFailed,
+        AuthRequired,
+        CallError,
+        ConfigError,
+        ConnectFailed,
+        ElicitationDeclined,
+        GaveUp,
+        LocalProtocolError,
+        MailboxFull,
+        McpActorsError,
+        ProtocolError,
+        RemoteProtocolError,
+        RpcError,
+        ServerNotAllowed,
+        ServerNotReady,
+        TransportBroken,
+        TransportClosed,
+        TransportError,
+        UnknownServer,
+        UnknownTool,
+        UnsupportedRevision,
+    )
+    from mcp_actors.loading import LoadedConfig, load_config
+    from mcp_actors.runtime import Runtime, open_runtime
+    from mcp_actors.tools.catalog import Catalog, Tool
+    from mcp_actors.tools.results import ToolResult
+
+__all__ = [
+    "ActorError",
+    "ActorGone",
+    "AuthError",
+    "AuthFailed",
+    "AuthRequired",
+    "CallError",
+    "Catalog",
+    "ConfigError",
+    "ConnectFailed",
+    "ElicitationDeclined",
+    "EraChoice",
+    "GaveUp",
+    "InProcessTarget",
+    "LoadedConfig",
+    "LocalProtocolError",
+    "MailboxFull",
+    "McpActorsError",
+    "Phase",
+    "Progress",
+    "ProtocolError",
+    "RemoteProtocolError",
+    "RemoteTarget",
+    "RestartPolicy",
+    "RestartType",
+    "RpcError",
+    "Runtime",
+    "Scope",
+    "ServerNotAllowed",
+    "ServerNotReady",
+    "ServerSpec",
+    "ServerState",
+    "ServerStatus",
+    "Settings",
+    "StatusChange",
+    "StdioTarget",
+    "Tool",
+    "ToolResult",
+    "TransportBroken",
+    "TransportClosed",
+    "TransportError",
+    "TransportName",
+    "UnknownServer",
+    "UnknownTool",
+    "UnsupportedRevision",
+    "Watcher",
+    "load_config",
+    "open_runtime",
+]
+
+# Module -> the names that live there; whatever is not listed is an error.
+_HOMES = {
+    "actors.lifecycle": ("Phase", "ServerState", "ServerStatus"),
+    "actors.registry": ("StatusChange", "Watcher"),
+    "actors.slots": ("Progress",),
+    "config.settings": ("Settings",),
+    "config.specs": (
+        *("EraChoice", "InProcessTarget", "RemoteTarget", "RestartPolicy", "RestartType", "Scope", "ServerSpec"),
+        *("StdioTarget", "TransportName"),
+    ),
+    "loading": ("LoadedConfig", "load_config"),
+    "runtime": ("Runtime", "open_runtime"),
+    "tools.catalog": ("Catalog", "Tool"),
+    "tools.results": ("ToolResult",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value: object = getattr(import_module(f"{__name__}.{_HOME_OF.get(name, 'errors')}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
