@@ -2,7 +2,7 @@
 
 The map: ``head -qn1 mcp_actors/*/__init__.py | sort`` prints the rooms and the law that holds in each.
 
-This is the front door: the names people import. Each is loaded when it is first used, so that importing the package costs
+This is the front door: the names people import. Each is loaded when first used, so that importing the package costs
 next to nothing and a program pays only for the rooms it enters.
 """
 
