@@ -206,11 +206,11 @@ async def _kill_one(runtime: Runtime, specs: Sequence[ServerSpec], story: _Story
             new = change.new
             if change.name != victim.name or new is None:
                 continue
-            if new.is_connected and new.pid != victim.pid:
+            if new.is_connected and new.pid not in (None, victim.pid):
+                story.groups.add(new.pid or 0)
+                output.emit(_status_line(new))
                 break
             if change.old is None or new.phase is not change.old.phase:
                 output.emit(f"  {new.name:10} {new.state} ({new.reason}), {new.phase}")
-    output.emit(_status_line(new))
     story.restarted = 1
     story.times["restart"] = time.monotonic() - began
-    story.groups.update({new.pid} if new.pid else ())

@@ -30,6 +30,7 @@ _SECRET_KEY: Final = re.compile(
 )
 # Headers whose literal value is harmless; every other literal header value is starred.
 _OPEN_HEADERS: Final = frozenset({"accept", "accept-language", "content-type", "user-agent"})
+_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
 _SCHEME: Final = re.compile(r"(?i)(bearer|basic|token|dpop|apikey)\s+")
 _TOKEN: Final = re.compile(
     r"(sk|pk|rk|gh[opsur]|github_pat|glpat|xox[abprs]|npm|pypi|hf|AKIA|ASIA|ya29|eyJ)[-_.]?[A-Za-z0-9_\-]{10,}.*"
@@ -84,7 +85,7 @@ def _redact_args(arguments: Sequence[Json]) -> list[Json]:
         name, equals, value = argument.partition("=")
         if is_value_secret and not argument.startswith("-"):
             shown.append(_star(argument))
-        elif "://" in argument and not equals:
+        elif _URL.match(argument):
             shown.append(redact_url(argument))
         elif equals:
             shown.append(f"{name}={redact_url(value) if '://' in value else _show(name, value)}")

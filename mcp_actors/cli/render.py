@@ -146,7 +146,9 @@ def server_table(rows: Sequence[JsonObject], remedies: Mapping[str, str], *, has
     for row, line in zip(rows, lines[1:], strict=True):
         state = str(row["state"])
         colour = _STATE_COLOURS.get(state) if has_colour else None
-        drawn.append(line if colour is None else line.replace(state, f"\x1b[{colour}m{state}\x1b[0m", 1))
+        at = lines[0].index("STATE")
+        painted = f"{line[:at]}\x1b[{colour}m{state}\x1b[0m{line[at + len(state) :]}"
+        drawn.append(line if colour is None else painted)
         if state != "connected":
             error = row.get("error")
             drawn.extend(f"    {clean_line(part)}" for part in str(error or "").splitlines() if part.strip())

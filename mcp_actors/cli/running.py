@@ -17,6 +17,7 @@ from mcp_actors.cli import exits, output
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping
 
     from mcp_actors.actors.lifecycle import ServerStatus
     from mcp_actors.cli.fleet import Plan
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["change_line", "configure_run", "run_run"]
 
-_CODES: Final = {signal.SIGTERM: exits.OK, signal.SIGINT: exits.INTERRUPTED}
+_CODES: Final[Mapping[int, int]] = {signal.SIGTERM: exits.OK, signal.SIGINT: exits.INTERRUPTED}
 # Phases that are news although the state stays.
 _NEWS: Final = frozenset({"backing-off", "parked"})
 
@@ -61,7 +62,6 @@ async def _run(plan: Plan) -> int:
             counts[str(status.state)] = counts.get(str(status.state), 0) + 1
         _say("running: " + (", ".join(f"{count} {state}" for state, count in counts.items()) or "no servers"))
         await trio.sleep_forever()
-    return exits.OK
 
 
 async def _tell_changes(runtime: Runtime) -> None:

@@ -130,14 +130,16 @@ def test_help(verb, capsys):
     assert verb is not None or all(name in shown for name in VERBS)
 
 
+HEAVY = {"trio", "attr", "attrs", "httpx", "msgspec", "rich", "logging", "mcp_actors.runtime", "mcp_actors.errors"}
+
+
 @pytest.mark.parametrize("arguments", [["--help"], *([verb, "--help"] for verb in VERBS)], ids=" ".join)
 def test_help_imports_nothing_heavy(arguments):
     """Help is printed without trio, attrs or any room beside this door."""
     code = (
         "import sys\nfrom mcp_actors.cli.main import main\n"
         f"try:\n    main({arguments!r})\nexcept SystemExit:\n    pass\n"
-        "heavy = {'trio', 'attr', 'attrs', 'httpx', 'msgspec', 'rich', 'logging', 'mcp_actors.runtime', 'mcp_actors.errors'}\n"
-        "sys.exit(','.join(sorted(heavy & set(sys.modules))))"
+        f"sys.exit(','.join(sorted({HEAVY!r} & set(sys.modules))))"
     )
 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

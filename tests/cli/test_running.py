@@ -1,0 +1,39 @@
+"""The log lines of `run`, as a table; the verb itself is in test_commands."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+
+from mcp_actors.actors.lifecycle import Phase, ServerState, ServerStatus
+from mcp_actors.cli.running import change_line
+
+QUEUED = ServerStatus("s", ServerState.PENDING, Phase.QUEUED, "queued", transport="stdio", scope="user")
+CONNECTING = evolve(QUEUED, phase=Phase.CONNECTING, reason="connecting")
+UP = evolve(
+    QUEUED, state=ServerState.CONNECTED, phase=Phase.READY, reason="ready", revision="2025-11-25", tools=2, pid=7
+)
+RESTARTED = evolve(UP, generation=1, pid=8, restarts=1)
+BACKING_OFF = evolve(QUEUED, phase=Phase.BACKING_OFF, reason="exit", error="exit status 3\n  | oh")
+FAILED = evolve(QUEUED, state=ServerState.FAILED, phase=Phase.PARKED, reason="crash-loop", error="gave up")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        (None, QUEUED, "s: pending (queued)"),
+        (QUEUED, CONNECTING, None),
+        (CONNECTING, UP, "s: pending -> connected (ready) revision=2025-11-25 tools=2 pid=7"),
+        (UP, evolve(UP, tools=3), None),
+        (UP, BACKING_OFF, "s: connected -> pending (exit) phase=backing-off error='exit status 3 | oh'"),
+        (BACKING_OFF, evolve(BACKING_OFF, attempt=2), None),
+        (UP, RESTARTED, "s: connected (ready) revision=2025-11-25 tools=2 pid=8 restarts=1"),
+        (BACKING_OFF, FAILED, "s: pending -> failed (crash-loop) phase=parked error='gave up'"),
+        (UP, None, "s: removed"),
+        (None, None, None),
+        (None, evolve(QUEUED, name="s\n\x1b"), "s \N{REPLACEMENT CHARACTER}: pending (queued)"),
+    ],
+)
+def test_change_line(old, new, line):
+    """A change of state is one line; what only moves within a state is none."""
+    assert change_line(old, new) == line
