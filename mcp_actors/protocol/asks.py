@@ -12,14 +12,14 @@ from attrs import define, field, frozen
 
 from mcp_actors.errors import RemoteProtocolError
 from mcp_actors.protocol.events import ServerRequestReceived
-from mcp_actors.protocol.inbound import Fault, read_params
+from mcp_actors.protocol.inbound import Blame, Fault, read_params
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from mcp_actors.protocol.types import RequestId
 
-__all__ = ["Asks", "Blame", "Due", "Pong", "Refuse"]
+__all__ = ["Asks", "Due", "Pong", "Refuse"]
 
 METHOD_NOT_FOUND: Final = -32601
 INVALID_PARAMS: Final = -32602
@@ -40,14 +40,6 @@ class Refuse:
     request_id: RequestId
     code: int
     message: str
-
-
-@frozen
-class Blame:
-    """Do not answer; it cannot or must not be."""
-
-    fault: Fault
-    detail: str
 
 
 Due: TypeAlias = Pong | Refuse | Blame | ServerRequestReceived

@@ -13,7 +13,15 @@ from attrs import frozen
 
 from mcp_actors.errors import AuthRequired, ConnectFailed, RemoteProtocolError, RpcError, TransportBroken
 from mcp_actors.protocol.events import ListChanged, LogReceived, ResourceUpdated
-from mcp_actors.protocol.jsonrpc import ABSENT, NULL, decode, decode_envelope, decode_object, peek_result_type
+from mcp_actors.protocol.jsonrpc import (
+    ABSENT,
+    NULL,
+    decode,
+    decode_envelope,
+    decode_object,
+    peek_result_type,
+    split_batch,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -26,15 +34,19 @@ if TYPE_CHECKING:
 __all__ = [
     "IGNORED",
     "NOTIFICATIONS",
+    "Blame",
     "Fault",
     "Progress",
+    "is_outage",
     "our_id",
     "read_answer",
+    "read_batch",
     "read_error",
     "read_params",
     "read_progress",
     "read_refusal",
     "refuse_result",
+    "rpc_error_in",
 ]
 
 
@@ -56,6 +68,14 @@ class Fault(enum.StrEnum):
     FLOOD = "flood"  # more than a bound allows
 
 
+@frozen
+class Blame:
+    """What the peer did wrong, to be recorded; nothing else comes of it."""
+
+    fault: Fault
+    detail: str
+
+
 # Results of a modern request; "task" belongs to the tasks extension (B06).
 _RESULT_TYPES: Final = (ABSENT, "complete", "input_required", "task")
 _EXCERPT_CHARS: Final = 200
@@ -71,6 +91,26 @@ def our_id(value: object) -> int | None:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return None
+
+
+def read_batch(raw: bytes, error: RemoteProtocolError, max_messages: int) -> list[Envelope | Blame]:
+    """Read what is no single message (`error` says why): the elements of an array, good and bad ones (fault 77)."""
+    try:
+        elements = split_batch(raw)
+    except RemoteProtocolError:
+        elements = None
+    if elements is None:
+        return [Blame(Fault.MALFORMED, error.reason)]
+    if not 0 < len(elements) <= max_messages:
+        return [Blame(Fault.BATCH, f"an array of {len(elements)} messages")]
+    return [_read_element(element) for element in elements]
+
+
+def _read_element(element: bytes) -> Envelope | Blame:
+    try:
+        return decode_envelope(element)
+    except RemoteProtocolError as exc:
+        return Blame(Fault.MALFORMED, f"in an array: {exc.reason}")
 
 
 def read_params(raw: bytes) -> JsonObject:

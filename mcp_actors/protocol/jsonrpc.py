@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ABSENT",
     "NO_JSON",
+    "NULL",
     "Envelope",
     "RawJson",
     "decode",

@@ -6,6 +6,7 @@ What this is not: the decision to send one; that is `session`.
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from attrs import define, field
@@ -14,7 +15,7 @@ from mcp_actors.protocol.jsonrpc import encode_answer, encode_error, encode_noti
 from mcp_actors.protocol.types import Frame
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from mcp_actors.jsontypes import Json, JsonObject
     from mcp_actors.protocol.revisions import Revision
@@ -48,7 +49,8 @@ def encode_header_value(text: str) -> str:
         MCP 2026-07-28, streamable HTTP, "Value Encoding"; B03.
     """
     is_plain = (
-        all(" " <= char <= "~" for char in text)
+        text.isascii()
+        and text.isprintable()  # of ASCII: exactly 0x20 to 0x7E
         and text.strip() == text
         and not (text.startswith(_CODED_HEAD) and text.endswith(_CODED_TAIL))
     )
@@ -74,17 +76,19 @@ class Composer:
     is_http: bool
     capabilities: JsonObject
     client_info: JsonObject
-    # What every modern request says of us (B01); maps `_meta` key -> value.
+    # What every modern request says of us (B01), empty in legacy; maps `_meta` key -> value.
     _meta: Mapping[str, Json] = field(init=False, repr=False)
     # What every message says on HTTP.
     _headers: tuple[tuple[str, str], ...] = field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        self._meta = {
-            META_VERSION: self.revision.name,
-            META_CAPABILITIES: self.capabilities,
-            META_CLIENT: self.client_info,
-        }
+        self._meta = {}
+        if self.revision.is_modern:
+            self._meta = {
+                META_VERSION: self.revision.name,
+                META_CAPABILITIES: self.capabilities,
+                META_CLIENT: self.client_info,
+            }
         # The header is a MUST from 2025-06-18 on and harmless before (C08).
         self._headers = ((VERSION_HEADER, self.revision.name),) if self.is_http else ()
 
@@ -99,14 +103,13 @@ class Composer:
     ) -> Frame:
         """Make a request; `headers` are further mirrored values, kept on HTTP only."""
         sent = params
-        if self.revision.is_modern:
-            # "Every request MUST": so params is never absent here.
-            sent = {**(params or {}), "_meta": self._request_meta(params)}
-        if wants_progress:
-            meta = (sent or {}).get("_meta")
-            known = meta if isinstance(meta, dict) else {}
-            # Our ids are unique among active requests, so they serve as tokens (B16).
-            sent = {**(sent or {}), "_meta": {**known, "progressToken": request_id}}
+        # "Every request MUST" carry `_meta` in modern, so params is never absent there.
+        if wants_progress or self.revision.is_modern:
+            meta = self._request_meta(params)
+            if wants_progress:
+                # Our ids are unique among active requests, so they serve as tokens (B16).
+                meta = {**meta, "progressToken": request_id}
+            sent = {**(params or {}), "_meta": meta}
         mirrored = self._mirror(method, params, headers) if self.is_http else ()
         return Frame(encode_request(request_id, method, sent), request_id, method, mirrored)
 
@@ -125,8 +128,10 @@ class Composer:
 
     def _request_meta(self, params: JsonObject | None) -> Mapping[str, Json]:
         own = params.get("_meta") if params else None
-        if not isinstance(own, dict):
+        if not isinstance(own, Mapping):
             return self._meta
+        if not self.revision.is_modern:
+            return own
         # A call may withhold a capability or add a log level, but the version must equal the header's.
         return {**self._meta, **own, META_VERSION: self.revision.name}
 

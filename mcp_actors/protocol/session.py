@@ -24,7 +24,7 @@ from mcp_actors.protocol import handshake as steps
 from mcp_actors.protocol import inbound
 from mcp_actors.protocol.calls import Calls
 from mcp_actors.protocol.inbound import Fault
-from mcp_actors.protocol.jsonrpc import ABSENT, Envelope, decode_envelope, split_batch
+from mcp_actors.protocol.jsonrpc import ABSENT, decode_envelope
 from mcp_actors.protocol.outbound import Composer, compose_initialize
 from mcp_actors.protocol.revisions import LATEST_LEGACY, REVISIONS
 from mcp_actors.protocol.session_settings import SessionSettings, SessionState
@@ -36,17 +36,16 @@ if TYPE_CHECKING:
     from mcp_actors.errors import McpActorsError
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.protocol.events import Event
+    from mcp_actors.protocol.jsonrpc import Envelope
     from mcp_actors.protocol.types import Frame, Refusal, RequestId, ServerInfo
 
 __all__ = ["Session", "SessionSettings", "SessionState"]
 
 W = TypeVar("W")
 
-_CANCELLED: Final = "notifications/cancelled"
-_PROGRESS: Final = "notifications/progress"
 
-
-_LISTENING: Final = frozenset({SessionState.PROBING, SessionState.INITIALIZING, SessionState.READY})
+_READY: Final = SessionState.READY
+_LISTENING: Final = frozenset({SessionState.PROBING, SessionState.INITIALIZING, _READY})
 
 
 @define(eq=False, repr=False)
@@ -73,10 +72,9 @@ class Session(Generic[W]):
     _events: list[Event[W]] = field(factory=list, init=False)
 
     def __attrs_post_init__(self) -> None:
-        ours = self.settings
-        self._handshake = steps.Handshake(ours.is_http, ours.pinned_era)
-        self._calls = Calls(ours.max_tombstones)
-        self._asks = due.Asks(ours.handled_methods, ours.max_server_requests)
+        self._handshake = steps.Handshake(self.settings.is_http, self.settings.pinned_era)
+        self._calls = Calls(self.settings.max_tombstones)
+        self._asks = due.Asks(self.settings.handled_methods, self.settings.max_server_requests)
         # Until READY only answers are made with it; they carry no header of a probe (A07).
         self._composer = Composer(REVISIONS[LATEST_LEGACY], is_http=False, capabilities={}, client_info={})
 
@@ -92,8 +90,7 @@ class Session(Generic[W]):
         return request_id in self._calls.waiting or request_id == self._handshake_id
 
     def __repr__(self) -> str:
-        revision = f" {self.info.revision}" if self.info else ""
-        return f"<Session {self.state}{revision} | {self.in_flight} in flight>"
+        return f"<Session {self.state}{f' {self.info.revision}' if self.info else ''} | {self.in_flight} in flight>"
 
     # ── commands ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -149,7 +146,7 @@ class Session(Generic[W]):
         """
         if not self._calls.forget(request_id) or (self._is_modern and self.settings.is_http):
             return None
-        return self.notify(_CANCELLED, {"requestId": request_id, "reason": reason})
+        return self.notify("notifications/cancelled", {"requestId": request_id, "reason": reason})
 
     def answer(self, request_id: RequestId, result: JsonObject) -> Frame | None:
         """Answer a request of the server; None when it is not open (any more).
@@ -175,7 +172,7 @@ class Session(Generic[W]):
 
     def receive_message(self, raw: bytes, now: float) -> None:
         """Take one message, or a batch of them."""
-        if self.state not in _LISTENING:
+        if self.state is not _READY and self.state not in _LISTENING:
             return
         try:
             envelope = decode_envelope(raw)
@@ -247,24 +244,12 @@ class Session(Generic[W]):
             self._receive_request(request_id, method, bytes(envelope.params))
 
     def _receive_batch(self, raw: bytes, error: RemoteProtocolError, now: float) -> None:
-        """Take what is no single message: each valid element of an array counts (fault 77), the rest is a fault."""
-        try:
-            elements = split_batch(raw)
-        except RemoteProtocolError:
-            elements = None
-        if elements is None:
-            self._blame(Fault.MALFORMED, error.reason)
-        elif not 0 < len(elements) <= self.settings.max_batch:
-            self._blame(Fault.BATCH, f"an array of {len(elements)} messages")
-        else:
-            for element in elements:
-                try:
-                    envelope = decode_envelope(element)
-                except RemoteProtocolError as exc:
-                    self._blame(Fault.MALFORMED, f"in an array: {exc.reason}")
-                else:
-                    if self.state in _LISTENING:
-                        self._receive(envelope, now)
+        """Take what is no single message: each good element of an array counts (fault 77)."""
+        for message in inbound.read_batch(raw, error, self.settings.max_batch):
+            if isinstance(message, inbound.Blame):
+                self._blame(message.fault, message.detail)
+            elif self.state in _LISTENING:
+                self._receive(message, now)
 
     def _settle(self, request_id: int, envelope: Envelope) -> None:
         """Hand the answer to its waiter: the hot path, so the result stays undecoded."""
@@ -304,13 +289,13 @@ class Session(Generic[W]):
         self._follow(self._handshake.answered(inbound.read_answer(envelope, is_modern=is_probe)), now)
 
     def _receive_request(self, request_id: object, method: str, params: bytes) -> None:
-        is_ready = self.state is SessionState.READY
+        is_ready = self.state is _READY
         match self._asks.receive(request_id, method, params, is_ready=is_ready):
             case due.Pong(known):
                 self._queue(self._composer.compose_answer(known, {}))
             case due.Refuse(known, code, message):
                 self._queue(self._composer.compose_error(known, code, message))
-            case due.Blame(fault, detail):
+            case inbound.Blame(fault, detail):
                 self._blame(fault, detail)
             case event:
                 self._events.append(event)
@@ -320,9 +305,9 @@ class Session(Generic[W]):
         if self.state is SessionState.PROBING:
             return
         try:
-            if method == _PROGRESS:
+            if method == "notifications/progress":
                 self._receive_progress(inbound.read_progress(inbound.read_params(raw)))
-            elif method == _CANCELLED:
+            elif method == "notifications/cancelled":
                 request_id = inbound.read_params(raw).get("requestId")
                 if isinstance(request_id, int | str) and self._asks.close(request_id):
                     self._events.append(happened.ServerRequestCancelled(request_id))
@@ -335,29 +320,28 @@ class Session(Generic[W]):
 
     def _receive_progress(self, report: inbound.Progress) -> None:
         request_id = self._calls.risen(report.token, report.progress)
-        if request_id is None:
-            if not self._calls.is_buried(report.token):
-                self._blame(Fault.STALE_PROGRESS, f"for the token {repr(report.token)[:40]}")
-            return
-        waiter = self._calls.waiting[request_id]
-        self._events.append(happened.ProgressReceived(waiter, report.progress, report.total, report.message))
+        if request_id is not None:
+            waiter = self._calls.waiting[request_id]
+            self._events.append(happened.ProgressReceived(waiter, report.progress, report.total, report.message))
+        elif not self._calls.is_buried(report.token):
+            self._blame(Fault.STALE_PROGRESS, f"for the token {repr(report.token)[:40]}")
 
     # ── moves ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _follow(self, step: steps.Step | None, now: float) -> None:
         """Do what the handshake decided."""
-        ours = self.settings
+        ours, self.next_deadline = self.settings, None
         match step:
             case steps.Probe(revision):
-                composer = self._composer_for(revision)
-                wait = ours.probe_timeout
-                self.next_deadline = None if wait is None else now + wait
                 self.state = SessionState.PROBING
+                if ours.probe_timeout is not None:
+                    self.next_deadline = now + ours.probe_timeout
+                composer = self._composer_for(revision)
                 self._queue(composer.compose_request(self._next_handshake_id(), "server/discover", None))
             case steps.Initialize(revision, fell_back):
                 if fell_back is not None:
                     self._events.append(happened.FellBack(fell_back))
-                self.state, self.next_deadline = SessionState.INITIALIZING, None
+                self.state = SessionState.INITIALIZING
                 handshake_id = self._next_handshake_id()
                 self._queue(compose_initialize(handshake_id, revision, ours.capabilities, ours.client_info))
             case steps.Reopen(reason):
@@ -367,12 +351,10 @@ class Session(Generic[W]):
                 self._finish(info)
             case steps.Fail(error):
                 self._fail_session(error)
-            case None:
-                self.next_deadline = None
 
     def _finish(self, info: ServerInfo) -> None:
         self.info = info
-        self.state, self.next_deadline, self._handshake_id = SessionState.READY, None, None
+        self.state, self._handshake_id = _READY, None
         self._composer = self._composer_for(info.revision)
         self._is_modern = info.era is Era.MODERN
         if not self._is_modern:
@@ -404,7 +386,7 @@ class Session(Generic[W]):
         return Composer(REVISIONS[revision], ours.is_http, ours.capabilities, ours.client_info)
 
     def _require_ready(self) -> None:
-        if self.state is not SessionState.READY:
+        if self.state is not _READY:
             raise LocalProtocolError(reason=f"the session is {self.state}, not READY")
 
     def _queue(self, frame: Frame) -> None:
