@@ -14,7 +14,6 @@ import os
 import posixpath
 import stat
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from mcp_actors.errors import ConnectFailed
@@ -50,7 +49,7 @@ _REMEDIES: Final[Mapping[FileKind, str]] = {
 def look_up(path: str) -> FileKind:
     """Ask the file system what stands at `path`."""
     try:
-        mode = Path(path).stat().st_mode
+        mode = os.stat(path).st_mode  # noqa: PTH116  a Path costs more than the call
     except (OSError, ValueError):
         return FileKind.MISSING
     if stat.S_ISDIR(mode):
@@ -85,8 +84,9 @@ def resolve_command(command: str, *, environ: Mapping[str, str], cwd: str, look_
         kind = look_up(path)
         if kind is FileKind.EXECUTABLE:
             return path
+        place = "" if command.startswith("/") else f", seen from {cwd}"
         raise ConnectFailed(
-            reason=f"command {command!r} {kind.value} ({_remedy(command, kind, look_up)})", can_retry=False
+            reason=f"command {command!r} {kind.value}{place} ({_remedy(command, kind, look_up)})", can_retry=False
         )
     search = environ.get("PATH", _DEFAULT_PATH)
     best = FileKind.MISSING

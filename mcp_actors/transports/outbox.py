@@ -1,6 +1,6 @@
 """Owns writing to a pipe: frames go out whole, in as few writes as possible, and nobody waits without need.
 
-What this is not: the pipe's owner. It is given a descriptor and tells through `on_broken` that nobody reads it any more.
+What this is not: the pipe's owner. It is given a descriptor and tells through `on_broken` that nobody reads it now.
 
 Rule 1: a frame that was begun or appended goes out whole; a sender cancelled before that leaves nothing of it.
 Rule 2: at most `MAX_BACKLOG` bytes and one frame are held; beyond that senders wait (fault 18).
@@ -23,14 +23,18 @@ if TYPE_CHECKING:
 __all__ = ["MAX_BACKLOG", "Outbox"]
 
 MAX_BACKLOG: Final = 1024 * 1024
+# So many frames go out at once before the peer says something: a notification and the request behind it.
+_MAX_UNREAD: Final = 2
 
 
 @define(eq=False)
 class Outbox:
-    """The writing half of a pipe. `put` may be called from any task while one task is in `run`."""
+    """The writing half of a pipe. `put` may be called from any task."""
 
-    # Non-blocking; -1 once closed.
+    # Non-blocking.
     fd: int
+    # Starts `run` in a task, the first time that something has to wait: most wires never need it.
+    start: Callable[[], None]
     # Called, possibly more than once, when the peer closed its end.
     on_broken: Callable[[], None]
     # Frames that wait, oldest first; the first may be the rest of one that was begun.
@@ -39,6 +43,7 @@ class Outbox:
     _backlog: int = 0
     # Writes made by `put` itself since something was last read.
     _unread: int = 0
+    _is_started: bool = False
     # The task in `run` while it waits for work.
     _idle: trio.lowlevel.Task | None = field(default=None, repr=False)
     # Senders that wait for room.
@@ -60,8 +65,8 @@ class Outbox:
         Cancellation:
             Safe. The line goes out whole or not at all.
         """
-        if not self._backlog and not self._unread and not self._is_closed:
-            self._unread = 1
+        if not self._backlog and self._unread < _MAX_UNREAD and not self._is_closed:
+            self._unread += 1
             try:
                 written = os.write(self.fd, line)
             except BlockingIOError:
@@ -119,7 +124,10 @@ class Outbox:
     def _append(self, line: bytes | memoryview) -> None:
         self._frames.append(line)
         self._backlog += len(line)
-        if self._idle is not None:
+        if not self._is_started:
+            self._is_started = True
+            self.start()
+        elif self._idle is not None:
             trio.lowlevel.reschedule(self._idle)
             self._idle = None
 

@@ -2,7 +2,7 @@
 
 What this is not: MCP. A line that begins like a JSON object or batch goes to the sink unread; all others are noise.
 
-Rule 1: whatever way `run` is left, the child's whole tree is stopped first, shielded and bounded (faults 1-3, 94, S145).
+Rule 1: whatever way `run` is left, the whole tree is stopped first, shielded and bounded (faults 1-3, 94, S145).
 Rule 2: reading never waits for writing, for the sink, or for a log (faults 7, 18).
 Rule 3: the end is judged once, a short moment after its first sign, so that the cause carries exit status and last
 words; everybody who asks gets that cause (faults 5, 17).
@@ -82,7 +82,10 @@ class StdioTransport:
     _outbox: Outbox | None = field(default=None, init=False, repr=False)
     # What the first sign of the end said; a judgement may know better.
     _first_sign: str | None = field(default=None, init=False)
-    _trouble: trio.Event = field(factory=trio.Event, init=False, repr=False)
+    # Cancelled by the first sign; then the child is no longer waited for alone.
+    _watch: trio.CancelScope = field(factory=trio.CancelScope, init=False, repr=False)
+    # While the wire is open.
+    _nursery: trio.Nursery | None = field(default=None, init=False, repr=False)
     # Set with `_verdict`: why nothing can be sent any more.
     _judged: trio.Event = field(factory=trio.Event, init=False, repr=False)
     _verdict: TransportError | None = field(default=None, init=False)
@@ -100,6 +103,10 @@ class StdioTransport:
     def shutdown_bound(self) -> float:
         """Seconds that leaving `run` may take at most."""
         return ladder.bound(ladder.rungs(self.settings))
+
+    @property
+    def _too_large(self) -> str:
+        return f"message larger than {self.settings.max_message_bytes} bytes"
 
     @trio.lowlevel.enable_ki_protection
     async def run(self, sink: Sink, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -120,9 +127,7 @@ class StdioTransport:
         try:
             await self._serve(child, sink, task_status)
         finally:
-            self._judge(TransportClosed(server=self.spec.name))
-            await self._stop(child)
-        assert self._verdict is not None
+            child.close()
         raise self._error()
 
     async def send(self, frame: Frame) -> None:
@@ -164,9 +169,9 @@ class StdioTransport:
     def _spawn(self) -> Child:
         target = self._target
         environ = child_environment(self.environ, target.environment)
-        cwd = str(Path(target.cwd or ".").absolute())
+        cwd = str(Path(target.cwd).absolute()) if target.cwd else os.getcwd()  # noqa: PTH109  a Path costs more
         try:
-            if not Path(cwd).is_dir():
+            if target.cwd and not Path(cwd).is_dir():
                 raise ConnectFailed(reason=f"the directory to start in does not exist: {cwd}", can_retry=False)
             program = resolve_command(target.command, environ=environ, cwd=cwd)
             child = spawn([target.command, *target.args], program=program, environ=environ, cwd=cwd)
@@ -177,7 +182,7 @@ class StdioTransport:
             what = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             raise ConnectFailed(server=self.spec.name, reason=f"could not start {target.command!r}: {what}") from error
         self._child = child
-        self._outbox = Outbox(child.stdin, lambda: self._end("closed its standard input"))
+        self._outbox = Outbox(child.stdin, self._start_writer, lambda: self._end("closed its standard input"))
         if self.journal is not None:
             self.journal.record(child.pid, server=self.spec.name, command=target.command)
         return child
@@ -185,32 +190,46 @@ class StdioTransport:
     # ── life ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _serve(self, child: Child, sink: Sink, task_status: trio.TaskStatus[None]) -> None:
-        assert self._outbox is not None
-        signs = [trio.Event() for _ in range(3)]
+        # The readers go on while the tree is stopped: a child that blocks on a full pipe cannot leave in order.
+        pipes = [_Pipe(), _Pipe()]
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._read_messages, child, sink, signs[0])
-            nursery.start_soon(self._read_stderr, child, signs[1])
-            nursery.start_soon(self._wait_for_exit, child, signs[2])
-            nursery.start_soon(self._outbox.run)
-            task_status.started()
-            await self._trouble.wait()
-            with trio.move_on_after(_LAST_MOMENT):
-                for sign in signs:
-                    await sign.wait()
-            nursery.cancel_scope.cancel()
-        self._judge(self._cause(child))
+            try:
+                nursery.start_soon(self._read_messages, child, sink, pipes[0])
+                nursery.start_soon(self._read_stderr, child, pipes[1])
+                self._nursery = nursery
+                task_status.started()
+                with self._watch:
+                    self._end(describe_exit(await child.wait()))
+                if self._first_sign != self._too_large:
+                    with trio.move_on_after(_LAST_MOMENT):
+                        for pipe in pipes:
+                            await pipe.ended.wait()
+                        await child.wait()
+                self._judge(self._cause(child))
+            finally:
+                self._judge(TransportClosed(server=self.spec.name))
+                await self._stop(child)
+                for pipe in pipes:
+                    pipe.scope.cancel()
+                nursery.cancel_scope.cancel()
 
-    async def _read_messages(self, child: Child, sink: Sink, ended: trio.Event) -> None:
+    async def _read_messages(self, child: Child, sink: Sink, pipe: _Pipe) -> None:
         fd, outbox = child.stdout, self._outbox
         assert outbox is not None
         framer = LineFramer(self.settings.max_message_bytes)
         size = _READ_BYTES
-        try:
+        with pipe.scope:
             while chunk := await _read(fd, size):
-                outbox.heard()
-                self._sort(framer.feed(chunk), sink)
-                if framer.pending_bytes > self.settings.max_message_bytes + 1:
-                    framer.feed(b"")
+                if self._verdict is None:
+                    outbox.heard()
+                    try:
+                        self._sort(framer.feed(chunk), sink)
+                        if framer.pending_bytes > self.settings.max_message_bytes + 1:
+                            framer.feed(b"")
+                    except RemoteProtocolError:
+                        del framer
+                        self._end(self._too_large)
+                        await self._judged.wait()
                 if len(chunk) < size:
                     # Emptied: the next byte will take a while.
                     await trio.lowlevel.wait_readable(fd)
@@ -219,10 +238,8 @@ class StdioTransport:
                     if size < BIG_PIPE_BYTES:
                         size = enlarge_pipe(fd)
                     await trio.lowlevel.checkpoint()
+            pipe.ended.set()
             self._end("closed its standard output")
-        except RemoteProtocolError:
-            self._end(f"message larger than {self.settings.max_message_bytes} bytes")
-        ended.set()
 
     def _sort(self, lines: list[bytes], sink: Sink) -> None:
         for line in lines:
@@ -234,35 +251,35 @@ class StdioTransport:
                 self._noise_count += 1
                 self._noise.add(line)
 
-    async def _read_stderr(self, child: Child, ended: trio.Event) -> None:
+    async def _read_stderr(self, child: Child, pipe: _Pipe) -> None:
         limit = LineLimit()
-        while chunk := await _read(child.stderr, _READ_BYTES):
-            for line in limit.admit(self._stderr.feed(chunk), trio.current_time()):
-                if self.on_stderr is not None:
-                    self.on_stderr(line)
-                else:
-                    _log.debug("%s stderr %s", self.spec.name, line)
-            await trio.lowlevel.checkpoint()
-        ended.set()
+        with pipe.scope:
+            while chunk := await _read(child.stderr, _READ_BYTES):
+                for line in limit.admit(self._stderr.feed(chunk), trio.current_time()):
+                    if self.on_stderr is not None:
+                        self.on_stderr(line)
+                    else:
+                        _log.debug("%s stderr %s", self.spec.name, line)
+                await trio.lowlevel.checkpoint()
+            pipe.ended.set()
 
-    async def _wait_for_exit(self, child: Child, ended: trio.Event) -> None:
-        self._end(describe_exit(await child.wait()))
-        ended.set()
+    def _start_writer(self) -> None:
+        if self._nursery is not None and self._outbox is not None:
+            self._nursery.start_soon(self._outbox.run)
 
     # ── end ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _end(self, sign: str) -> None:
         if self._first_sign is None:
             self._first_sign = sign
-        self._trouble.set()
+        self._watch.cancel()
 
     def _cause(self, child: Child) -> TransportBroken:
         status = child.poll()
         sign = self._first_sign or "ended"
-        is_ours = sign.startswith("message larger")
         return TransportBroken(
             server=self.spec.name,
-            reason=sign if status is None or is_ours else describe_exit(status),
+            reason=sign if status is None or sign == self._too_large else describe_exit(status),
             exit_status=status,
             stderr_tail=self._stderr.tail()[-_SHOWN_LINES:],
         )
@@ -290,22 +307,20 @@ class StdioTransport:
 
     async def _stop(self, child: Child) -> None:
         steps = ladder.rungs(self.settings)
-        try:
-            with trio.CancelScope(shield=True, deadline=trio.current_time() + ladder.bound(steps)):
-                if not child.is_group_empty():
-                    # What it still writes is read and dropped: a child that blocks on a full pipe cannot leave in order.
-                    async with trio.open_nursery() as nursery:
-                        nursery.start_soon(_drop, child.stdout)
-                        nursery.start_soon(self._read_stderr, child, trio.Event())
-                        await ladder.climb(child, steps, self.hurry)
-                        nursery.cancel_scope.cancel()
-        finally:
-            child.close()
-            if child.is_gone():
-                if self.journal is not None:
-                    self.journal.forget(child.pid)
-            else:
-                self._notes.append(f"process group {child.pid} outlived SIGKILL")
+        with trio.CancelScope(shield=True, deadline=trio.current_time() + ladder.bound(steps)):
+            await ladder.climb(child, steps, self.hurry)
+        if not child.is_gone():
+            self._notes.append(f"process group {child.pid} outlived SIGKILL")
+        elif self.journal is not None:
+            self.journal.forget(child.pid)
+
+
+@define(eq=False)
+class _Pipe:
+    """One reader: how it is ended by us, and whether the pipe ended by itself."""
+
+    scope: trio.CancelScope = field(factory=lambda: trio.CancelScope(shield=True))
+    ended: trio.Event = field(factory=trio.Event)
 
 
 async def _read(fd: int, size: int) -> bytes:
@@ -317,8 +332,3 @@ async def _read(fd: int, size: int) -> bytes:
             await trio.lowlevel.wait_readable(fd)
         except OSError:
             return b""
-
-
-async def _drop(fd: int) -> None:
-    while await _read(fd, _READ_BYTES):
-        await trio.lowlevel.checkpoint()
