@@ -17,6 +17,7 @@ from mcp_actors.testing.words import (
     LOG_LEVELS,
     META,
     Cancel,
+    Die,
     Listen,
     Resolve,
     Run,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
     from mcp_actors.testing.rulebook import Conversation
-    from mcp_actors.testing.words import Action, Die, Message, MessageId
+    from mcp_actors.testing.words import Action, Message, MessageId
 
 __all__ = ["Call", "LiveClient", "Voice"]
 
@@ -109,6 +110,8 @@ class LiveClient:
     # For what belongs to no request: the pipe, or the GET stream of a wire session.
     voice: Voice
     work: Callable[[Call], Awaitable[Message]]
+    # Ends this client's wire from our side.
+    hang_up: Callable[[], None] = lambda: None
     # Requests that run.
     _running: dict[MessageId, trio.CancelScope] = field(factory=dict)
     # Our requests that wait for an answer.
@@ -119,7 +122,7 @@ class LiveClient:
 
     async def perform(self, actions: Iterable[Action], voice: Voice, nursery: trio.Nursery) -> Die | None:
         """Do what the rulebook said; requests run in `nursery`. Returns `Die` when that is what it said."""
-        for action in actions:
+        for action in self.perform_now(actions):
             if isinstance(action, Say):
                 await voice.reply(encode(action.message), action.status)
             elif isinstance(action, SayRaw):
@@ -128,13 +131,21 @@ class LiveClient:
                 nursery.start_soon(self.run, action, voice, name=f"scripted {action.method}")
             elif isinstance(action, Listen):
                 await self.open_listen(action, voice)
-            elif isinstance(action, Cancel):
+            elif isinstance(action, Die):
+                return action
+        return None
+
+    def perform_now(self, actions: Iterable[Action]) -> list[Action]:
+        """Do what needs no waiting; returns the rest."""
+        rest: list[Action] = []
+        for action in actions:
+            if isinstance(action, Cancel):
                 self.cancel(action.request_id)
             elif isinstance(action, Resolve):
                 self._resolve(action)
             else:
-                return action
-        return None
+                rest.append(action)
+        return rest
 
     async def run(self, action: Run, voice: Voice) -> bool:
         """Run one request and say its answer. Returns whether there was one: a cancelled request has none.

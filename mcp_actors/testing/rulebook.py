@@ -17,6 +17,7 @@ from attrs import define, field
 
 from mcp_actors.testing.words import (
     CACHEABLE,
+    HEADER_MISMATCH,
     HTTP_STATUS,
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -39,12 +40,12 @@ from mcp_actors.testing.words import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from mcp_actors.errors import RpcError
     from mcp_actors.testing.words import Action, Message, MessageId
 
-__all__ = ["Conversation", "Offer"]
+__all__ = ["Conversation", "Offer", "is_modern_request", "parse"]
 
 # How many ids of a legacy conversation are remembered.
 MAX_USED_IDS: Final = 100_000
@@ -80,6 +81,34 @@ class Offer(Protocol):
         ...
 
 
+def parse(raw: bytes) -> object:
+    """Decode JSON by the letter: UTF-8 and no NaN.
+
+    Raises:
+        ValueError: it is none.
+    """
+    try:
+        return json.loads(raw.decode(), parse_constant=_refuse_constant)
+    except RecursionError as exc:
+        raise ValueError("nests too deep") from exc
+
+
+def is_modern_request(revisions: Sequence[str], method: str, params: Message) -> bool:
+    """Which era a request speaks, to a server of these revisions: how it opens decides (spec_client 3.7)."""
+    if not _speak(revisions, MODERN_REVISIONS):
+        return False
+    speaks_legacy = _speak(revisions, LEGACY_REVISIONS)
+    meta = params.get("_meta")
+    is_enveloped = isinstance(meta, dict) and META + "protocolVersion" in meta
+    if method == "initialize":
+        return is_enveloped and not speaks_legacy
+    return is_enveloped or not speaks_legacy or method in {"server/discover", "subscriptions/listen"}
+
+
+def _speak(spoken: Sequence[str], revisions: Sequence[str]) -> bool:
+    return any(revision in spoken for revision in revisions)
+
+
 @define(eq=False)
 class Conversation:
     """One client. Every method is synchronous and raises nothing for what the client did."""
@@ -95,6 +124,8 @@ class Conversation:
     client_info: Message = field(factory=dict)
     # Set by logging/setLevel; messages below it are not sent.
     log_level: str = "debug"
+    # Wires with headers: says what is wrong with them for this modern message, or None (B02).
+    header_check: Callable[[Message], str | None] | None = None
     # Resource URIs of resources/subscribe.
     subscriptions: set[str] = field(factory=set)
     # Ids of this legacy conversation, oldest first; at most MAX_USED_IDS.
@@ -105,8 +136,8 @@ class Conversation:
     def receive(self, raw: bytes) -> list[Action]:
         """Judge one JSON text and say what to do about it, in order."""
         try:
-            message = json.loads(raw.decode(), parse_constant=_refuse_constant)
-        except (ValueError, RecursionError) as exc:
+            message = parse(raw)
+        except ValueError as exc:
             self._note(f"sent what is not JSON: {exc}")
             return [Say(error_answer(None, PARSE_ERROR, "parse error"), 400)]
         if isinstance(message, list) and message and self.revision == "2025-03-26":
@@ -135,7 +166,7 @@ class Conversation:
         if request_id is None:
             return self._receive_notification(method, params)
         try:
-            return self._receive_request(request_id, method, params)
+            return self._receive_request(message)
         except _Refusal as refusal:
             return [refusal.action(request_id)]
 
@@ -159,9 +190,10 @@ class Conversation:
             self._note(f"sent an unknown or malformed notification: {method}")
         return []
 
-    def _receive_request(self, request_id: MessageId, method: str, params: Message) -> list[Action]:
-        if self._is_modern(method, params):
-            return self._receive_modern(request_id, method, params)
+    def _receive_request(self, message: Message) -> list[Action]:
+        request_id, method, params = message["id"], message["method"], message.get("params", {})
+        if is_modern_request(self.offer.revisions, method, params):
+            return self._receive_modern(message)
         key = (type(request_id), request_id)
         if key in self._used_ids:
             self._note(f"used the id {request_id!r} twice")
@@ -170,25 +202,11 @@ class Conversation:
             del self._used_ids[next(iter(self._used_ids))]
         return self._receive_legacy(request_id, method, params)
 
-    def _is_modern(self, method: str, params: Message) -> bool:
-        """Which era a request speaks: how it opens decides (spec_client 3.7)."""
-        if not self._speaks(MODERN_REVISIONS):
-            return False
-        meta = params.get("_meta")
-        is_enveloped = isinstance(meta, dict) and META + "protocolVersion" in meta
-        if method == "initialize":
-            return is_enveloped and not self._speaks(LEGACY_REVISIONS)
-        if method in {"server/discover", "subscriptions/listen"}:
-            return True
-        return is_enveloped or not self._speaks(LEGACY_REVISIONS)
-
-    def _speaks(self, revisions: Sequence[str]) -> bool:
-        return any(revision in self.offer.revisions for revision in revisions)
-
     # ── modern ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _receive_modern(self, request_id: MessageId, method: str, params: Message) -> list[Action]:
+    def _receive_modern(self, message: Message) -> list[Action]:
         """Source: MCP 2026-07-28, spec_client 3.1 and 13.2: the order of the checks is the order of the text."""
+        request_id, method, params = message["id"], message["method"], message.get("params", {})
         meta = params.get("_meta")
         meta = meta if isinstance(meta, dict) else {}
         revision = meta.get(META + "protocolVersion")
@@ -200,6 +218,9 @@ class Conversation:
         info = meta.get(META + "clientInfo")
         if not (isinstance(info, dict) and isinstance(info.get("name"), str) and isinstance(info.get("version"), str)):
             self._note(f"{method} without clientInfo (SHOULD)")
+        mismatch = self.header_check(message) if self.header_check else None
+        if mismatch is not None:
+            raise self._refuse(HEADER_MISMATCH, mismatch, note=f"sent {method} with a wrong header: {mismatch}")
         self._check_offered(method, "modern")
         if method == "server/discover":
             self.is_known_modern = True
@@ -247,7 +268,7 @@ class Conversation:
     def _initialize(self, params: Message) -> Message:
         """Source: MCP 2025-11-25, lifecycle: the same version if supported, else another one."""
         wanted, info = params.get("protocolVersion"), params.get("clientInfo")
-        if not self._speaks(LEGACY_REVISIONS) or self.is_known_modern:
+        if not _speak(self.offer.revisions, LEGACY_REVISIONS) or self.is_known_modern:
             if self.is_known_modern:
                 self._note("sent initialize to a server that it knows to be modern")
             raise self._wrong_revision(str(wanted))

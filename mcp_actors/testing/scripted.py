@@ -1,6 +1,6 @@
 """Owns `ScriptedServer`: an MCP server of both eras that a test declares, scripts and questions.
 
-What this is not: a server for production, nor a broken wire (`faulty`). It is strict (`rulebook`): it judges its client.
+What this is not: a server for production, nor a broken wire (`faulty`). It is strict (`rulebook`): it judges clients.
 
 ::
 
@@ -19,7 +19,6 @@ What this is not: a server for production, nor a broken wire (`faulty`). It is s
 
 from __future__ import annotations
 
-import base64
 import inspect
 import math
 from contextlib import contextmanager
@@ -32,10 +31,9 @@ from mcp_actors.errors import RpcError, TransportBroken
 from mcp_actors.protocol.jsonrpc import encode
 from mcp_actors.testing.live_client import Call, LiveClient
 from mcp_actors.testing.rulebook import Conversation
+from mcp_actors.testing.shapes import WORK, shape
 from mcp_actors.testing.words import (
     LEGACY_REVISIONS,
-    LISTS,
-    METHODS,
     MODERN_REVISIONS,
     Die,
     Say,
@@ -130,7 +128,7 @@ class ScriptedServer:
         annotations: Message | None = None,
         **members: Any,
     ) -> None:
-        """Declare a tool, or replace it. `members` go into its definition as they are (``title``, ``outputSchema`` ...).
+        """Declare a tool, or replace it. `members` go into its definition as they are (``title``, ``outputSchema``).
 
         A handler that raises `RpcError` answers with that error; anything else that it raises is an ``isError`` result.
         """
@@ -220,6 +218,10 @@ class ScriptedServer:
         """Forget all orders for this method."""
         self._scripts.pop(method, None)
 
+    def has_order(self, method: str) -> bool:
+        """Whether the next message of this method is answered by order."""
+        return bool(self._scripts.get(method))
+
     def _order(self, method: str, times: float, make: Callable[[MessageId | None], tuple[Action, ...]]) -> None:
         self._scripts.setdefault(method, []).append(_Script(make, times))
 
@@ -280,6 +282,11 @@ class ScriptedServer:
         for client in list(self.clients):
             await client.voice.note(data)
 
+    def hang_up(self) -> None:
+        """End the wire of every client; over HTTP the wire sessions are forgotten, so that clients find a 404."""
+        for client in list(self.clients):
+            client.hang_up()
+
     async def end_listens(self) -> None:
         """End every subscription in order (modern)."""
         for client in list(self.clients):
@@ -307,7 +314,7 @@ class ScriptedServer:
         voice = _LinkVoice(link)
         with self.attach(voice) as client:
             async with trio.open_nursery() as nursery:
-                voice.on_broken = nursery.cancel_scope.cancel
+                voice.on_broken = client.hang_up = nursery.cancel_scope.cancel
                 while True:
                     try:
                         raw = await link.receive()
@@ -325,7 +332,7 @@ class ScriptedServer:
         Raises:
             RpcError: the error to answer with.
         """
-        key, text = _WORK[call.method]
+        key, text = WORK[call.method]
         wanted = call.params.get(key, "") if key else ""
         handler = self._handlers.get((call.method, wanted)) if isinstance(wanted, str) else None
         if handler is None:
@@ -342,8 +349,8 @@ class ScriptedServer:
         except Exception as exc:
             if call.method != "tools/call":
                 raise
-            return {**_as_content(f"{type(exc).__name__}: {exc}"), "isError": True}
-        return value if isinstance(value, dict) else _SHAPES[call.method](value, call)
+            return {**shape("tools/call", f"{type(exc).__name__}: {exc}", call), "isError": True}
+        return value if isinstance(value, dict) else shape(call.method, value, call)
 
 
 @define(eq=False)
@@ -361,37 +368,3 @@ class _LinkVoice:
 
     async def reply(self, data: bytes, status: int) -> None:  # noqa: ARG002 (no HTTP here)
         await self.note(data)
-
-
-# Method -> (parameter that names the target, what it is called).
-_WORK = {
-    "tools/call": ("name", "tool"),
-    "resources/read": ("uri", "resource"),
-    "prompts/get": ("name", "prompt"),
-    "completion/complete": ("", "completion"),
-}
-assert _WORK.keys() <= METHODS.keys()
-
-
-def _as_content(value: Any) -> Message:
-    return {"content": value if isinstance(value, list) else [{"type": "text", "text": str(value)}]}
-
-
-def _as_contents(value: Any, call: Call) -> Message:
-    if isinstance(value, bytes):
-        return {"contents": [{"uri": call.params["uri"], "blob": base64.b64encode(value).decode()}]}
-    return {"contents": value if isinstance(value, list) else [{"uri": call.params["uri"], "text": str(value)}]}
-
-
-def _as_messages(value: Any) -> Message:
-    text = {"role": "user", "content": {"type": "text", "text": str(value)}}
-    return {"messages": value if isinstance(value, list) else [text]}
-
-
-# Method -> how a bare value of a handler becomes a result.
-_SHAPES: dict[str, Callable[[Any, Call], Message]] = {
-    "tools/call": lambda value, _: _as_content(value),
-    "resources/read": _as_contents,
-    "prompts/get": lambda value, _: _as_messages(value),
-    "completion/complete": lambda value, _: {"completion": {"values": value}},
-}
