@@ -64,11 +64,11 @@ class LoadedConfig:
 
 
 def load_config(
-    *,
-    cwd: Path,
-    home: Path,
-    environ: Mapping[str, str],
     configs: Sequence[ConfigInput] = (),
+    *,
+    environ: Mapping[str, str],
+    cwd: Path | None = None,
+    home: Path | None = None,
     strict: bool = False,
     stop_at: Path | None = None,
     approve_project: bool = False,
@@ -78,10 +78,10 @@ def load_config(
     """Read every configuration that applies in `cwd` and merge it.
 
     Args:
-        cwd: directory that the user works in.
-        home: the home directory, where ``.claude.json`` is.
-        environ: environment for variables and for ``CLAUDE_CONFIG_DIR`` and ``MCP_ACTORS_APPROVE_PROJECT``.
         configs: files or JSON texts of ``--config``, later ones override earlier ones.
+        environ: environment for variables and for ``CLAUDE_CONFIG_DIR`` and ``MCP_ACTORS_APPROVE_PROJECT``.
+        cwd: directory that the user works in; None: this process's.
+        home: where ``.claude.json`` is; None: ``HOME`` of `environ`, else this user's.
         strict: only `configs` count.
         stop_at: last directory of the upward search for ``.mcp.json``; None: the root.
         approve_project: the user says yes to every server of ``.mcp.json`` files.
@@ -95,6 +95,8 @@ def load_config(
     Source:
         S001, S009-S012, S017-S020, S023, S039, S042; faults 21, 28, 109.
     """
+    cwd = Path.cwd() if cwd is None else cwd
+    home = Path(environ.get("HOME") or Path.home()) if home is None else home
     around = Surroundings(environ, str(cwd), str(home), is_unset_fatal, _read_named_file)
     chosen = approvals or Approvals()
     if approve_project or environ.get(APPROVE_PROJECT, "").strip().lower() in TRUE_WORDS:

@@ -134,7 +134,8 @@ class _Reader:
         transport = self._transport(raw)
         entry, faults = structure_entry(raw)
         for fault in faults:
-            self.problem(fault.path, fault.reason)
+            if fault.path != ("type",):  # told already, with what is accepted
+                self.problem(fault.path, fault.reason)
         if entry is None or transport is None:
             return None
         self._note_scalars(raw)
@@ -271,7 +272,7 @@ class _Reader:
         )
 
     def _remote(self, entry: Entry, transport: TransportName, *, is_guess: bool) -> RemoteTarget | None:
-        url = self._expanded(entry.url or "", ("url",), lambda text: _url_fault(text, transport))
+        url = self._expanded(entry.url or "", ("url",), _header_fault, lambda text: _url_fault(text, transport))
         for name in entry.headers:
             if not HEADER_NAME.fullmatch(name):
                 self.problem(("headers", name), "is not a name that a header can have")
@@ -287,9 +288,24 @@ class _Reader:
             is_guess=is_guess and transport is TransportName.HTTP,
         )
 
-    def _expanded(self, text: str, path: KeyPath, fault_of: Callable[[str], str | None]) -> str:
-        """Fill in variables and check the outcome; what still holds an unset variable is attempted as it is (S029)."""
+    def _expanded(
+        self,
+        text: str,
+        path: KeyPath,
+        fault_of: Callable[[str], str | None],
+        shape_of: Callable[[str], str | None] = lambda _: None,
+    ) -> str:
+        """Fill in variables and check the outcome.
+
+        `fault_of` tells what could not be passed on at all; `shape_of` what makes no sense, which is not asked of a text
+        that still holds an unset variable: that one is attempted as it is (S029).
+        """
         expansion = expand(text, self.context.environ, self.context.fixed)
+        fault = fault_of(expansion.text)
+        if fault is None and not expansion.unset:
+            fault = shape_of(expansion.text)
+        if fault is not None:
+            self.problem(path, fault)
         if expansion.unset:
             names = ", ".join(expansion.unset)
             text = f"the variable {names} is not set" if len(expansion.unset) == 1 else f"not set: {names}"
@@ -298,8 +314,6 @@ class _Reader:
                 self.problem(path, text, remedy, "unset_variable")
             else:
                 self.note(path, "unset-variable", f"{text}; the connection is tried all the same")
-        elif fault := fault_of(expansion.text):
-            self.problem(path, fault)
         return expansion.text
 
     def _era(self, entry: Entry) -> EraChoice:
@@ -369,7 +383,7 @@ def _plain_fault(text: str) -> str | None:
 
 def _header_fault(text: str) -> str | None:
     if any(character in text for character in "\r\n\0"):
-        return "holds a line break, which no header can carry"
+        return "holds a line break or a NUL character"
     return _plain_fault(text)
 
 
@@ -384,4 +398,4 @@ def _url_fault(text: str, transport: TransportName) -> str | None:
         return "is not an address that can be read"
     if parts.scheme.lower() not in schemes or not host:
         return f"must be an address that begins with {' or '.join(f'{scheme}://' for scheme in schemes)}"
-    return _header_fault(text)
+    return None
