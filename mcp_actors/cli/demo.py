@@ -17,29 +17,19 @@ from mcp_actors.cli import exits, output
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from mcp_actors.actors.lifecycle import ServerStatus
     from mcp_actors.cli.options import GlobalOptions
     from mcp_actors.config.settings import Settings
     from mcp_actors.config.specs import ServerSpec
-    from mcp_actors.jsontypes import Json, JsonObject
     from mcp_actors.runtime import Runtime
-    from mcp_actors.tools.catalog import Tool
+    from mcp_actors.testing.demo_servers import DemoCall
 
-__all__ = ["configure_demo", "run_demo", "sample_arguments"]
+__all__ = ["configure_demo", "run_demo"]
 
 # A demo that takes longer than this has failed.
 PATIENCE: Final = 10.0
-# Type of a required argument -> what the demo passes.
-_SAMPLES: Final[Mapping[str, Json]] = {
-    "string": "hello from the demo",
-    "integer": 2,
-    "number": 2,
-    "boolean": True,
-    "array": [],
-    "object": {},
-}
 
 
 def configure_demo(parser: argparse.ArgumentParser) -> None:
@@ -56,15 +46,6 @@ def run_demo(shared: GlobalOptions, own: argparse.Namespace) -> int:
 
     install_log(is_debug=shared.is_debug)
     return run_interruptibly(partial(_demo, read_settings(os.environ).settings))
-
-
-def sample_arguments(input_schema: JsonObject) -> dict[str, Json]:
-    """Make up arguments that a tool will take: its required properties, each by its type."""
-    properties, required = input_schema.get("properties"), input_schema.get("required")
-    if not isinstance(properties, dict) or not isinstance(required, list):
-        return {}
-    types = {name: properties[name].get("type") for name in required if isinstance(properties.get(name), dict)}
-    return {name: _SAMPLES.get(str(kind), "demo") for name, kind in types.items()}
 
 
 class _Story:
@@ -105,16 +86,17 @@ async def _demo(settings: Settings) -> int:
 
     from mcp_actors.cli.processes import leftovers
     from mcp_actors.runtime import open_runtime
-    from mcp_actors.testing.demo_servers import demo_specs, open_http_server
+    from mcp_actors.testing.demo_servers import DEMO_CALLS, demo_specs, library_server
+    from mcp_actors.testing.http_server import open_http_server
 
     story = _Story()
     with trio.fail_after(PATIENCE):
-        async with open_http_server() as url:
+        async with open_http_server(library_server()) as url:
             specs = demo_specs(url)
             story.servers = len(specs)
             async with open_runtime(specs, settings=settings) as runtime:
                 await _connect(runtime, specs, story)
-                await _call_each(runtime, story)
+                await _call_each(runtime, DEMO_CALLS, story)
                 await _kill_one(runtime, specs, story)
                 output.emit("stop")
                 began = time.monotonic()
@@ -147,12 +129,14 @@ async def _connect(runtime: Runtime, specs: Sequence[ServerSpec], story: _Story)
 
 
 async def _tell_settled(runtime: Runtime, told: set[str]) -> None:
+    from mcp_actors.cli.fleet import published
+
     with runtime.watch() as changes:
         for status in runtime.status().values():
             _tell_once(status, told)
         async for change in changes:
-            if change.new is not None:
-                _tell_once(change.new, told)
+            if change.new is not None and change.new.is_settled:
+                _tell_once(await published(runtime, change.new), told)
 
 
 def _tell_once(status: ServerStatus, told: set[str]) -> None:
@@ -173,28 +157,28 @@ def _status_line(status: ServerStatus) -> str:
     return f"{head}: " + ", ".join(facts)
 
 
-async def _call_each(runtime: Runtime, story: _Story) -> None:
+async def _call_each(runtime: Runtime, calls: Sequence[DemoCall], story: _Story) -> None:
     output.emit("call one tool of each")
     began = time.monotonic()
-    for name in runtime.status():
-        tools = runtime.catalog.tools_of(name)
-        if tools:
-            story.calls += await _call(runtime, tools[0])
+    for call in calls:
+        story.calls += await _call(runtime, call)
     story.times["calls"] = time.monotonic() - began
 
 
-async def _call(runtime: Runtime, tool: Tool) -> bool:
+async def _call(runtime: Runtime, call: DemoCall) -> bool:
     from mcp_actors.cli.render import clean_line, result_text
 
     began = time.monotonic()
-    result = await runtime.call_tool(tool.callable_name, sample_arguments(tool.input_schema))
+    result = await runtime.call_tool(f"{call.server}.{call.tool}", call.arguments)
     took = (time.monotonic() - began) * 1000
-    output.emit(f"  {tool.callable_name} -> {clean_line(result_text(result), 60)} ({took:.1f} ms)")
+    output.emit(f"  {call.server}.{call.tool} -> {clean_line(result_text(result), 60)} ({took:.1f} ms)")
     return not result.is_error
 
 
 async def _kill_one(runtime: Runtime, specs: Sequence[ServerSpec], story: _Story) -> None:
     """Kill the first child and wait until its supervisor has put another in its place."""
+    from mcp_actors.cli.fleet import published
+
     victim = next(status for spec in specs if (status := runtime.status()[spec.name]).pid is not None)
     assert victim.pid is not None
     output.emit("kill one")
@@ -208,7 +192,7 @@ async def _kill_one(runtime: Runtime, specs: Sequence[ServerSpec], story: _Story
                 continue
             if new.is_connected and new.pid not in (None, victim.pid):
                 story.groups.add(new.pid or 0)
-                output.emit(_status_line(new))
+                output.emit(_status_line(await published(runtime, new)))
                 break
             if change.old is None or new.phase is not change.old.phase:
                 output.emit(f"  {new.name:10} {new.state} ({new.reason}), {new.phase}")

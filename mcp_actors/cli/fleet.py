@@ -18,7 +18,7 @@ from mcp_actors.cli.debuglog import install_log
 from mcp_actors.cli.progress import fleet_text, open_progress
 from mcp_actors.config.settings import read_settings
 from mcp_actors.config.specs import RestartType
-from mcp_actors.errors import ConfigError, ServerNotReady, UnknownServer
+from mcp_actors.errors import ConfigError, UnknownServer
 from mcp_actors.loading import load_config
 from mcp_actors.runtime import open_runtime
 
@@ -33,8 +33,10 @@ if TYPE_CHECKING:
     from mcp_actors.config.specs import ServerSpec
     from mcp_actors.runtime import Runtime
 
-__all__ = ["Plan", "load_plan", "open_fleet", "refuse", "remedy_of", "settle", "unknown_server"]
+__all__ = ["Plan", "load_plan", "open_fleet", "published", "refuse", "remedy_of", "settle", "unknown_server"]
 
+# Seconds; publishing takes a sixtieth of that.
+PUBLISH_PATIENCE: Final = 1.0
 PENDING_APPROVAL: Final = "pending-approval"
 APPROVE_REMEDY: Final = "a project file asks for this server; look at it, then allow it with --approve-project"
 
@@ -158,6 +160,14 @@ async def settle(runtime: Runtime, names: Collection[str] | None = None) -> None
             nursery.cancel_scope.cancel()
 
 
+async def published(runtime: Runtime, status: ServerStatus) -> ServerStatus:
+    """Give a status that a watcher told of with the counts of what the server lists; they come a moment later."""
+    with trio.move_on_after(PUBLISH_PATIENCE):
+        await runtime.wait_ready([status.name])
+    now = runtime.status().get(status.name)
+    return now if now is not None and now.generation == status.generation and now.state is status.state else status
+
+
 def remedy_of(status: ServerStatus) -> str | None:
     """Say what a person can do about a server's state; None where nothing is to be done or known."""
     return APPROVE_REMEDY if status.reason == PENDING_APPROVAL else status.remedy
@@ -165,6 +175,7 @@ def remedy_of(status: ServerStatus) -> str | None:
 
 def refuse(status: ServerStatus) -> int:
     """Say on standard error why a server takes no calls and what to do; give the exit code that this means."""
-    why = status.reason + (f": {status.error}" if status.error else "")
-    output.note(str(ServerNotReady(server=status.name, state=str(status.state), reason=why, remedy=remedy_of(status))))
+    remedy = remedy_of(status)
+    lines = [f"{status.name}: {status.state} ({status.reason})" + (f": {status.error}" if status.error else "")]
+    output.note("\n".join([*lines, *([f"  -> {remedy}"] if remedy else [])]))
     return exits.code_of_state(str(status.state), status.reason)

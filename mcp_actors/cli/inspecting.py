@@ -46,7 +46,7 @@ async def _list(plan: Plan, *, as_json: bool) -> int:
     async with open_fleet(plan.once()) as runtime:
         await settle(runtime)
         statuses = runtime.status()
-    rows = [render.server_row(status) for status in statuses.values()]
+    rows = [render.server_row(statuses[name]) for name in plan.names]
     rows += [render.invalid_row(name, problem.describe()) for name, problem in plan.invalid.items()]
     if as_json:
         output.emit(render.json_text({"servers": rows}))
@@ -90,7 +90,7 @@ async def _tools(plan: Plan, server: str | None, *, as_json: bool) -> int:
         statuses, catalog = runtime.status(), runtime.catalog
     if server is not None and not statuses[server].is_connected:
         return refuse(statuses[server])
-    tools = [tool for name in statuses for tool in catalog.tools_of(name)]
+    tools = [tool for name in plan.names for tool in catalog.tools_of(name)]
     if as_json:
         output.emit(render.json_text({"tools": [render.tool_row(tool) for tool in tools]}))
     else:

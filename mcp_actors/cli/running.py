@@ -65,19 +65,20 @@ async def _run(plan: Plan) -> int:
 
 
 async def _tell_changes(runtime: Runtime) -> None:
+    from mcp_actors.cli.fleet import published
+
     with runtime.watch() as changes:
         told: dict[str, ServerStatus] = {}
         for status in runtime.status().values():
             told[status.name] = status
             _say(change_line(None, status))
         async for change in changes:
-            line = change_line(told.get(change.name), change.new)
-            if line is not None:
-                _say(line)
-            if change.new is None:
-                told.pop(change.name, None)
-            else:
-                told[change.name] = change.new
+            old, new = told.pop(change.name, None), change.new
+            if new is not None and new.is_connected:
+                new = await published(runtime, new)
+            _say(change_line(old, new))
+            if new is not None:
+                told[new.name] = new
 
 
 def _key(status: ServerStatus) -> tuple[object, ...]:

@@ -166,7 +166,7 @@ def test_tool_row_keeps_the_server_s_words():
     assert (row["server"], row["tool"], row["description"]) == ("my server", "tool.é", "d\n\x1b")
     assert list(row["inputSchema"]) == list(schema)
     assert row["inputSchema"] == schema
-    assert row["annotations"] == hints
+    assert row["annotations"] == item["annotations"]
 
 
 def test_tool_table():
