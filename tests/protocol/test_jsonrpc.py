@@ -1,0 +1,205 @@
+"""Tests of the JSON codec: what it makes of good, bad and broken text."""
+
+from __future__ import annotations
+
+import contextlib
+from types import MappingProxyType
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_actors.errors import LocalProtocolError, RemoteProtocolError
+from mcp_actors.protocol import jsonrpc
+
+DEEP = b"[" * 200_000 + b"]" * 200_000
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=20,
+)
+
+
+@given(JSON)
+def test_encode_and_decode_round_trip(value):
+    """Any JSON value comes back as it was, integers of any size exactly."""
+    assert jsonrpc.decode(jsonrpc.encode(value)) == value
+
+
+def test_encode_takes_read_only_containers():
+    """Mappings and tuples are written like dicts and lists."""
+    assert jsonrpc.encode({"a": MappingProxyType({"b": (1, 2)})}) == b'{"a":{"b":[1,2]}}'
+
+
+@pytest.mark.parametrize("value", [object(), {"a": {1, 2} - {1, 2}, "b": object}, "\ud800", {(1, 2): 3}])
+def test_encode_refuses_what_is_no_json(value):
+    """A value that is no JSON is our own fault, said in our own error."""
+    with pytest.raises(LocalProtocolError):
+        jsonrpc.encode(value)
+
+
+def test_encode_embeds_raw_json():
+    """Raw JSON is embedded byte for byte."""
+    assert jsonrpc.encode({"a": jsonrpc.raw_json(b'{"x": 1e2}')}) == b'{"a":{"x": 1e2}}'
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (jsonrpc.encode_request(1, "ping", None), b'{"jsonrpc":"2.0","id":1,"method":"ping"}'),
+        (jsonrpc.encode_request("a", "m", {}), b'{"jsonrpc":"2.0","id":"a","method":"m","params":{}}'),
+        (jsonrpc.encode_notification("n", None), b'{"jsonrpc":"2.0","method":"n"}'),
+        (jsonrpc.encode_notification("n", {"a": 1}), b'{"jsonrpc":"2.0","method":"n","params":{"a":1}}'),
+        (jsonrpc.encode_answer(0, {}), b'{"jsonrpc":"2.0","id":0,"result":{}}'),
+        (jsonrpc.encode_error("x", -1, "no"), b'{"jsonrpc":"2.0","id":"x","error":{"code":-1,"message":"no"}}'),
+    ],
+)
+def test_messages_have_the_shape_of_json_rpc(made, expected):
+    """Requests, notifications and answers are written as JSON-RPC 2.0 says."""
+    assert made == expected
+
+
+BROKEN = [
+    b"",
+    b" ",
+    b"{",
+    b"[1,",
+    b"nul",
+    b"NaN",
+    b"Infinity",
+    b"1e400",
+    b'{"a" 1}',
+    b"{} x",
+    b"'a'",
+    b'{"a":\xff}',
+    DEEP,
+]
+
+
+@pytest.mark.parametrize("raw", BROKEN, ids=lambda raw: repr(raw[:12]))
+@pytest.mark.parametrize("read", [jsonrpc.decode, jsonrpc.decode_object, jsonrpc.decode_envelope, jsonrpc.raw_members])
+def test_broken_json_is_the_peers_fault(read, raw):
+    """Whatever is malformed, too deep or out of range raises the one error of the peer's faults (rule 1)."""
+    with pytest.raises(RemoteProtocolError):
+        read(raw)
+
+
+@pytest.mark.parametrize("raw", [b"1", b"[]", b"null", b'"a"'])
+def test_decode_object_refuses_other_json(raw):
+    """JSON that is no object is refused where an object is due."""
+    with pytest.raises(RemoteProtocolError):
+        jsonrpc.decode_object(raw)
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        (rb'"cut \ud83d"', "cut �"),
+        (rb'"\ude00 cut"', "� cut"),
+        (rb'"\ud83d\ud83d\ude00\ud83d"', "�\U0001f600�"),
+        (rb'"\ud83d\ude00 \ud83d"', "\U0001f600 �"),
+        (rb'"\\ud83d stays, \ud83d goes"', "\\ud83d stays, � goes"),
+        (rb'"\\\ud83d"', "\\�"),
+        (b'"latin \xe9"', "latin �"),
+        (b'\xef\xbb\xbf"bom"', "bom"),
+    ],
+)
+def test_text_that_is_broken_inside_a_string_is_mended(raw, expected):
+    """Half surrogate pairs and bytes that are no UTF-8 become U+FFFD; everything around them is kept (rule 3)."""
+    assert jsonrpc.decode(raw) == expected
+
+
+def test_mending_is_bounded(monkeypatch):
+    """A broken text above the bound is not walked again; it is just broken."""
+    monkeypatch.setattr(jsonrpc, "MAX_MENDED_BYTES", 10)
+
+    with pytest.raises(RemoteProtocolError):
+        jsonrpc.decode(rb'"a long text cut \ud83d"')
+
+
+def test_an_envelope_of_a_cut_emoji_still_arrives():
+    """An answer with half a surrogate pair in its result is not lost with its id."""
+    envelope = jsonrpc.decode_envelope(rb'{"jsonrpc":"2.0","id":7,"result":{"text":"\ud83d"}}')
+
+    assert envelope.id == 7
+    assert jsonrpc.decode_object(bytes(envelope.result)) == {"text": "�"}
+
+
+def test_an_envelope_keeps_its_insides_undecoded():
+    """Members that can be large stay the bytes they were, spaces and order of keys included."""
+    envelope = jsonrpc.decode_envelope(b'{"id":"7","result": {"b": 1,  "a":[1.0]} ,"jsonrpc":"2.0"}')
+
+    assert envelope.id == "7"
+    assert bytes(envelope.result) == b'{"b": 1,  "a":[1.0]}'
+    assert envelope.method is jsonrpc.ABSENT
+    assert not envelope.error
+
+
+@pytest.mark.parametrize(
+    "text", [b"7", b"7.0", b'"7"', b'"7.0"', b"0", b"null", b"true", b"123456789012345678901234567890"]
+)
+def test_an_envelope_keeps_the_type_of_its_id(text):
+    """1, 1.0 and "1" are three different ids (A14)."""
+    envelope = jsonrpc.decode_envelope(b'{"id":' + text + b"}")
+
+    expected = jsonrpc.decode(text)
+    assert envelope.id == expected
+    assert type(envelope.id) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("result", "expected"),
+    [
+        (b"{}", jsonrpc.ABSENT),
+        (b'{"resultType":"complete"}', "complete"),
+        (b'{"content":[{"resultType":"x"}]}', jsonrpc.ABSENT),
+        (b'{"resultType":null}', None),
+        (b'{"resultType":5}', 5),
+    ],
+)
+def test_peek_reads_the_result_type_of_the_top_level_only(result, expected):
+    """`resultType` is found where it counts and nowhere deeper (B06)."""
+    assert jsonrpc.peek_result_type(result) == expected
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        (b"{}", None),
+        (b"5", None),
+        (b"[]", []),
+        (b" [1, {} ]", [b"1", b"{}"]),
+    ],
+)
+def test_split_batch_cuts_arrays_only(raw, expected):
+    """An array is split into its undecoded elements; anything else is no batch (fault 77)."""
+    assert jsonrpc.split_batch(raw) == expected
+
+
+def test_split_batch_refuses_a_cut_array():
+    """An array that is cut off is malformed."""
+    with pytest.raises(RemoteProtocolError):
+        jsonrpc.split_batch(b"[{},")
+
+
+def test_raw_items_keep_every_byte():
+    """The items of a list are the bytes that the server sent, unknown keys included (B12)."""
+    raw = b'{"x":1,"tools":[{"name":"a", "future" : 1e2},{"name":"b"}]}'
+
+    assert jsonrpc.raw_items(raw, "tools") == [b'{"name":"a", "future" : 1e2}', b'{"name":"b"}']
+
+
+@pytest.mark.parametrize("raw", [b"{}", b'{"tools":null}', b'{"tools":{}}', b"[]"])
+def test_raw_items_refuse_a_result_without_the_array(raw):
+    """A list result whose array is missing is malformed (S149)."""
+    with pytest.raises(RemoteProtocolError):
+        jsonrpc.raw_items(raw, "tools")
+
+
+@given(st.binary())
+def test_decoding_any_bytes_returns_or_says_whose_fault(raw):
+    """No bytes make a decoder raise anything but the peer's fault (rule 1)."""
+    for read in (jsonrpc.decode, jsonrpc.decode_envelope, jsonrpc.split_batch, jsonrpc.raw_members):
+        with contextlib.suppress(RemoteProtocolError):
+            read(raw)
