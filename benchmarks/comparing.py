@@ -53,6 +53,7 @@ class Comparison(NamedTuple):
 UNITS = {
     "wall": ("start to exit", "s", 1.0),
     "cpu": ("client CPU", "s", 1.0),
+    "cpu_all": ("with imports", "s", 1.0),
     "rss_mb": ("peak RSS", "MB", 1.0),
     "p50_us": ("p50", "us", 1.0),
     "p99_us": ("p99", "us", 1.0),

@@ -21,7 +21,9 @@ def stdio(found: servers.Programs, count: int, repeats: int) -> Comparison:
     ]
     columns = {name: (name, job) for name in ("floor", "ours", "sdk")}
     listed = count * servers.TOOLS
-    return Comparison(f"{count} stdio servers at limit 3", columns, ("wall", "cpu", "rss_mb"), targets, repeats, listed)
+    return Comparison(
+        f"{count} stdio servers at limit 3", columns, ("wall", "cpu", "cpu_all", "rss_mb"), targets, repeats, listed
+    )
 
 
 def http(urls: list[str], repeats: int) -> Comparison:
@@ -34,7 +36,7 @@ def http(urls: list[str], repeats: int) -> Comparison:
     columns["sdk, 1 pool"] = ("sdk", {**job, "is_shared": True})
     listed = len(urls) * servers.TOOLS
     title = f"{len(urls)} HTTP servers at limit 20"
-    return Comparison(title, columns, ("wall", "cpu", "rss_mb"), targets, repeats, listed)
+    return Comparison(title, columns, ("wall", "cpu", "cpu_all", "rss_mb"), targets, repeats, listed)
 
 
 def main() -> int:

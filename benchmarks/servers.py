@@ -8,14 +8,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 TOOLS = 10
 
@@ -26,18 +25,25 @@ class Programs(NamedTuple):
     label: str
     # Starts a stdio server with ten tools, ``echo`` and ``blob`` among them.
     stdio: list[str]
-    # Starts an HTTP server that prints its port as its first line.
-    http: list[str]
-    # Path of the n-th endpoint; each is a server of its own.
+    # Takes how many endpoints are wanted, gives the command of a server that prints its port as its first line.
+    http: Callable[[int], list[str]]
+    # Path of the n-th endpoint; each is a server of its own, and answers with JSON.
     path: str
 
 
-SHIPPED = Programs(
-    "shipped synthetic servers (Python; their own cost is in the call times)",
-    [sys.executable, "-I", "-S", "-m", "mcp_actors.testing.stdio_server"],
-    [sys.executable, "-m", "mcp_actors.testing.http_server", "--port", "0"],
-    "/m/{n}",
-)
+def shipped() -> Programs:
+    """The synthetic servers of the testing kit."""
+    from mcp_actors.testing.synthetic import http_command, synthetic_command
+
+    def flat(command: tuple[str, tuple[str, ...]]) -> list[str]:
+        return [command[0], *command[1]]
+
+    return Programs(
+        "the shipped synthetic servers (Python: their own cost is in the call times)",
+        flat(synthetic_command()),
+        lambda count: flat(http_command(count, answers="json")),
+        "/m/{n}",
+    )
 
 
 @contextmanager
@@ -48,7 +54,7 @@ def programs(directory: str | None) -> Iterator[Programs]:
         directory: holds ``echo_stdio`` and ``echo_http``, built or as C sources; None: the shipped servers.
     """
     if directory is None:
-        yield SHIPPED
+        yield shipped()
         return
     source = Path(directory)
     with tempfile.TemporaryDirectory() as built:
@@ -64,13 +70,13 @@ def programs(directory: str | None) -> Iterator[Programs]:
                 paths[name] = Path(built) / name
                 subprocess.run([compiler, "-O2", "-o", paths[name], source / f"{name}.c"], check=True)
         stdio, http = (str(path.resolve()) for path in paths.values())
-        yield Programs("C servers", [stdio], [http, "--port", "0"], "/m/jn/{n}")
+        yield Programs("C servers", [stdio], lambda _: [http, "--port", "0"], "/m/jn/{n}")
 
 
 @contextmanager
 def http_urls(found: Programs, count: int) -> Iterator[list[str]]:
     """Start the HTTP server and give `count` endpoints on it; it is killed at the end."""
-    server = subprocess.Popen(found.http, stdout=subprocess.PIPE, text=True)
+    server = subprocess.Popen(found.http(count), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         if hasattr(os, "sched_setaffinity") and len(cores := sorted(os.sched_getaffinity(0))) > 1:
             os.sched_setaffinity(server.pid, {cores[-1]})
@@ -80,6 +86,7 @@ def http_urls(found: Programs, count: int) -> Iterator[list[str]]:
     finally:
         server.kill()
         server.wait()
+        server.stdin.close()
         server.stdout.close()
 
 

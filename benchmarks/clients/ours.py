@@ -9,8 +9,8 @@ import time
 
 import trio
 
-import mcp_actors
 from benchmarks import measures
+from mcp_actors import open_runtime
 
 
 def config(job: dict) -> dict:
@@ -29,14 +29,14 @@ def environ(job: dict) -> dict[str, str]:
 
 
 async def connect_all(job: dict) -> int:
-    async with mcp_actors.open_runtime(config(job), environ=environ(job)) as runtime:
+    async with open_runtime(config(job), environ=environ(job)) as runtime:
         await runtime.wait_ready()
         return len(runtime.catalog.tools)
 
 
 async def call_in_turn(job: dict) -> list[float]:
     spent = []
-    async with mcp_actors.open_runtime(config(job), environ=environ(job)) as runtime:
+    async with open_runtime(config(job), environ=environ(job)) as runtime:
         await runtime.wait_ready()
         for _ in range(job["count"]):
             began = time.perf_counter()
@@ -47,7 +47,7 @@ async def call_in_turn(job: dict) -> list[float]:
 
 
 async def call_at_once(job: dict) -> float:
-    async with mcp_actors.open_runtime(config(job), environ=environ(job)) as runtime:
+    async with open_runtime(config(job), environ=environ(job)) as runtime:
         await runtime.wait_ready()
         numbers = iter(range(job["count"]))
 
@@ -64,7 +64,7 @@ async def call_at_once(job: dict) -> float:
 
 async def call_big(job: dict) -> list[float]:
     spent = []
-    async with mcp_actors.open_runtime(config(job), environ=environ(job)) as runtime:
+    async with open_runtime(config(job), environ=environ(job)) as runtime:
         await runtime.wait_ready()
         for _ in range(job["count"]):
             began = time.perf_counter()

@@ -1,0 +1,114 @@
+"""The documentation: every example runs and prints what the page says."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+BLOCK = re.compile(
+    r"^\.\. code-block:: (?P<language>\w+)\n(?P<options>(?:   :.*\n)*)\n(?P<body>(?:   .*\n|\n)+)", re.MULTILINE
+)
+
+
+class Example(NamedTuple):
+    """A program of a page, and what it prints; None: anything."""
+
+    place: str
+    program: str
+    prints: str | None
+
+
+def examples_of_page(path: Path) -> list[Example]:
+    """Python blocks of a page; a text block that follows one is its output."""
+    found: list[Example] = []
+    for number, block in enumerate(BLOCK.finditer(path.read_text("utf-8")), 1):
+        body = textwrap.dedent(block["body"]).strip() + "\n"
+        name = re.search(r":name: (\S+)", block["options"])
+        if block["language"] == "python":
+            found.append(Example(f"{path.name}:{name[1] if name else number}", body, None))
+        elif block["language"] == "text" and found and found[-1].prints is None:
+            found[-1] = found[-1]._replace(prints=body)
+    return found
+
+
+def examples_of_readme() -> list[Example]:
+    text = (ROOT / "README.md").read_text("utf-8")
+    programs = re.findall(r"^```python\n(.+?)^```$", text, re.MULTILINE | re.DOTALL)
+    return [Example("README.md", program, None) for program in programs]
+
+
+EXAMPLES = [
+    *examples_of_readme(),
+    *(example for page in sorted((ROOT / "docs").rglob("*.rst")) for example in examples_of_page(page)),
+]
+
+
+def test_the_pages_have_examples() -> None:
+    """The readme and the tutorial have examples to run."""
+    places = [example.place for example in EXAMPLES]
+
+    assert places.count("README.md") == 1
+    assert sum(place.startswith("tutorial.rst") for place in places) >= 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.place)
+def test_example_runs(example: Example, tmp_path: Path) -> None:
+    """The program runs as it stands on the page, prints what the page says, and is silent on standard error."""
+    program = tmp_path / "program.py"
+    program.write_text(example.program, "utf-8")
+
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", str(program)], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert ran.stderr == ""
+    assert ran.returncode == 0
+    if example.prints is not None:
+        assert ran.stdout == example.prints
+
+
+def test_the_readme_example_is_twenty_lines() -> None:
+    """The embedding example stays a glance."""
+    [example] = examples_of_readme()
+
+    assert sum(bool(line.strip()) for line in example.program.splitlines()) <= 20
+
+
+@pytest.mark.parametrize("section", ["Run it", "Test it"])
+def test_the_readme_commands_are_single_lines(section: str) -> None:
+    """Each of the two sections has one fenced block with exactly one line."""
+    text = (ROOT / "README.md").read_text("utf-8")
+    [body] = re.findall(rf"^## {section}\n(.*?)(?=^## )", text, re.MULTILINE | re.DOTALL)
+
+    blocks = re.findall(r"^```\w*\n(.*?)^```$", body, re.MULTILINE | re.DOTALL)
+
+    assert len(blocks) == 1
+    assert len(blocks[0].splitlines()) == 1
+
+
+def test_the_readme_map_is_the_houses() -> None:
+    """The map of the readme says of every room what the room says of itself."""
+    text = (ROOT / "README.md").read_text("utf-8")
+
+    rooms = {
+        init.parent.name: re.match(r'"""(\[\w+\]) +(.*)"""', init.read_text("utf-8").splitlines()[0])
+        for init in (ROOT / "mcp_actors").glob("*/__init__.py")
+    }
+
+    assert sorted(name for name, line in rooms.items() if line is None) == []
+    assert [name for name, line in rooms.items() if line and f"| `{name}/` {line[1]} | {line[2]} |" not in text] == []
+
+
+def test_links_between_files_are_not_broken() -> None:
+    """Every relative link of the readmes leads to a file."""
+    for page in (ROOT / "README.md", ROOT / "benchmarks" / "README.md"):
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text("utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
