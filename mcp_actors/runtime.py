@@ -43,10 +43,11 @@ if TYPE_CHECKING:
 
     from mcp_actors.actors.connection import Connection
     from mcp_actors.actors.lifecycle import ServerStatus
+    from mcp_actors.actors.mailbox import Ask
     from mcp_actors.actors.registry import Snapshot, Watcher
     from mcp_actors.actors.slots import ProgressCallback
     from mcp_actors.config.settings import Settings
-    from mcp_actors.config.specs import ServerSpec
+    from mcp_actors.config.specs import Batch, ServerSpec
     from mcp_actors.errors import ConfigError
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.tools.catalog import Catalog, Tool
@@ -75,6 +76,7 @@ class Runtime:
         self.problems: tuple[ConfigError, ...] = loaded.problems
         self._specs: dict[str, ServerSpec] = {spec.name: spec for spec in loaded.specs}
         self._registry = registry
+        self._permits = supervisor.permits
         self._supervisor = supervisor.mailbox.ref
         self._published = registry.mailbox.ref
         self._hurry = hurry
@@ -94,6 +96,11 @@ class Runtime:
     def status(self) -> Mapping[str, ServerStatus]:
         """Server name -> its status, in configuration order. No side effects."""
         return self._registry.snapshot.servers
+
+    @property
+    def connecting(self) -> Mapping[Batch, int]:
+        """Batch -> how many of its permits are taken now; never more than the limits (S105)."""
+        return {batch: permits.borrowed_tokens for batch, permits in self._permits.items()}
 
     @contextmanager
     def watch(self) -> Iterator[Watcher]:
@@ -196,7 +203,9 @@ class Runtime:
         Cancellation:
             Safe, as for `call_tool`.
         """
-        connection = self._registry.snapshot.connections.get(server) or await self._ensure(server)
+        connection = self._registry.snapshot.connections.get(server)
+        if connection is None or not connection.is_open:
+            connection = await self._ensure(server)
         seconds = timeout
         if seconds is None:
             own = connection.spec.call_timeout
@@ -245,11 +254,11 @@ class Runtime:
         Cancellation:
             Safe; what was begun is done.
         """
-        await self._supervisor.ask(RestartServer(name))
+        await self._steer(RestartServer(name))
 
     async def enable(self, name: str) -> None:
         """Run a server that is disabled. Raises `UnknownServer`. Cancellation: safe."""
-        await self._supervisor.ask(EnableServer(name))
+        await self._steer(EnableServer(name))
 
     async def disable(self, name: str) -> None:
         """Stop a server and keep it stopped; returns when nothing of it lives.
@@ -260,17 +269,21 @@ class Runtime:
         Cancellation:
             Safe; what was begun is done.
         """
-        await self._supervisor.ask(DisableServer(name))
+        await self._steer(DisableServer(name))
 
     async def add_server(self, spec: ServerSpec) -> None:
         """Run one more server, or another definition of a known one. Returns when it is adopted. Cancellation: safe."""
         self._specs[spec.name] = spec
-        await self._supervisor.ask(AddServer(spec))
+        await self._steer(AddServer(spec))
 
     async def remove_server(self, name: str) -> None:
         """Stop a server and forget it; returns when nothing of it lives. Raises `UnknownServer`. Cancellation: safe."""
-        await self._supervisor.ask(RemoveServer(name))
+        await self._steer(RemoveServer(name))
         self._specs.pop(name, None)
+
+    async def _steer(self, command: Ask[None]) -> None:
+        await self._supervisor.ask(command)
+        await self._published.ask(Flush())
 
     def hurry(self) -> None:
         """Make every stop skip the remaining waits of its ladder: the second signal of a person who means it."""
@@ -283,6 +296,7 @@ async def open_runtime(
     *,
     settings: Settings | None = None,
     environ: Mapping[str, str] | None = None,
+    transports: Callable[[ServerSpec], Transport] | None = None,
 ) -> AsyncIterator[Runtime]:
     """Run a fleet while the block runs.
 
@@ -294,6 +308,7 @@ async def open_runtime(
             loaded; None: the files that apply in the working directory.
         settings: numbers; None: read from `environ`.
         environ: environment for settings, ``${VAR}`` and children; None: this process's.
+        transports: builds the transport of a spec, for transports of your own; None: the shipped ones.
 
     Raises:
         ConfigError: `config` as a whole cannot be used; a bad entry is a problem of its own (`Runtime.problems`).
@@ -309,24 +324,48 @@ async def open_runtime(
     loaded = _load(config, environ)
     hurry = Hurry()
     registry = Registry(window=settings.publish_window)
-    supervisor = Supervisor(settings, registry.mailbox.ref, _opener(settings, environ, hurry), chance=_chance)
+    opener = _opener(settings, environ, hurry) if transports is None else transports
+    supervisor = Supervisor(settings, registry.mailbox.ref, opener, chance=_chance)
     runtime = Runtime(settings, registry, supervisor, loaded, hurry)
+    closing = trio.Event()
     try:
         async with trio.open_nursery() as nursery:
-            await nursery.start(registry.run)
-            await nursery.start(supervisor.run, loaded.specs)
+            await nursery.start(_keep_house, registry, supervisor, loaded.specs, closing, _stop_bound(settings))
             try:
                 yield runtime
             finally:
-                with trio.CancelScope(shield=True, deadline=trio.current_time() + _stop_bound(settings)):
-                    await supervisor.mailbox.ref.ask(Stop())
-                    await registry.mailbox.ref.ask(Flush())
-                nursery.cancel_scope.cancel()
+                closing.set()
     except BaseExceptionGroup as group:
         error = lone_error(group)
         if error is group:
             raise
         raise error from error.__cause__
+
+
+async def _keep_house(
+    registry: Registry,
+    supervisor: Supervisor,
+    specs: Iterable[ServerSpec],
+    closing: trio.Event,
+    bound: float,
+    *,
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Run the actors until `closing`, then stop them in order: the servers first, then who tells of them.
+
+    Cancellation:
+        Until it has started; after that only `closing` ends it, within `bound` seconds.
+    """
+    async with trio.open_nursery() as actors:
+        await actors.start(registry.run)
+        await actors.start(supervisor.run, specs)
+        actors.cancel_scope.shield = True
+        task_status.started()
+        await closing.wait()
+        with trio.move_on_after(bound):
+            await supervisor.mailbox.ref.ask(Stop())
+            await registry.mailbox.ref.ask(Flush())
+        actors.cancel_scope.cancel()
 
 
 def _load(config: ConfigLike, environ: Mapping[str, str]) -> LoadedConfig:

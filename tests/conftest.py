@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 
 import pytest
@@ -14,15 +15,14 @@ DEADLINE = 60.0  # virtual seconds under autojump_clock, real ones without
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if isinstance(item, pytest.Function) and inspect.iscoroutinefunction(item.obj):
-            item.obj = _bounded(item.obj)
+            marker = item.get_closest_marker("deadline")
+            item.obj = _bounded(item.obj, marker.args[0] if marker is not None else DEADLINE)
 
 
-def _bounded(test):  # a hang jumps to this deadline and fails in milliseconds
-    import functools
-
+def _bounded(test, deadline: float):  # a hang jumps to this deadline and fails in milliseconds
     @functools.wraps(test)
     async def run(*args, **kwargs):
-        with trio.fail_after(DEADLINE):
+        with trio.fail_after(deadline):
             await test(*args, **kwargs)
 
     return run

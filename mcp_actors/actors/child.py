@@ -2,9 +2,8 @@
 
 What this is not: the connection (one life), nor the decision what follows a death (`restarts`).
 
-The task `run` is the only one that starts a connection, so at most one child tree lives (invariant 2). Commands come from
-the supervisor's loop as synchronous calls: they change what is wanted, end the life in progress where it must end, and
-ring the bell.
+The task `run` is the only one that starts a connection, so at most one child tree lives (invariant 2). Commands come
+from the supervisor's tasks: they change what is wanted, end the life in progress where it must end, and ring the bell.
 """
 
 from __future__ import annotations
@@ -125,7 +124,7 @@ class Child:
                     queued, opened = await self._connect(connection, life)
                     ready_at = trio.current_time()
                     await self._serve(connection, queued, opened)
-            except* Exception as group:
+            except* Exception as group:  # noqa: BLE001 - the child loop: whatever ends a life is judged, siblings go on
                 error = cause_of(group)
         self.connection = None
         if self._life.cancelled_caught:
@@ -262,23 +261,28 @@ class Child:
         Raises:
             ServerNotReady: it is disabled, may not be started again so soon, or did not come up.
         """
-        if self.status.state is ServerState.FAILED:
-            if not may_start(self._history, self.spec.restart_policy, trio.current_time()):
-                raise self.not_ready()
-            self._is_called = True
-            await self._report(ServerState.PENDING, Phase.QUEUED, "called", next_retry=None)
-            self._ring()
-        while self.status.state is ServerState.PENDING:
-            await self._reported.wait()
-        if self.connection is None:
-            raise self.not_ready()
-        return self.connection
+        has_called = False
+        while True:
+            match self.status.state:
+                case ServerState.CONNECTED if self.connection is not None and self.connection.is_open:
+                    return self.connection
+                case ServerState.CONNECTED | ServerState.PENDING:
+                    await self._reported.wait()
+                case ServerState.FAILED if not has_called and self._may_start():
+                    has_called = self._is_called = True
+                    await self._report(ServerState.PENDING, Phase.QUEUED, "called", next_retry=None)
+                    self._ring()
+                case _:
+                    raise self.not_ready()
 
     def not_ready(self) -> ServerNotReady:
         """Why it takes no calls, as an error."""
         status = self.status
         reason = status.reason if status.error is None else f"{status.reason}: {status.error}"
         return ServerNotReady(server=self.spec.name, state=status.state, reason=reason, remedy=status.remedy)
+
+    def _may_start(self) -> bool:
+        return may_start(self._history, self.spec.restart_policy, trio.current_time())
 
     def _end_life(self) -> None:
         """Fail its calls first, then cancel it (S146)."""
@@ -334,4 +338,5 @@ class Child:
 
     def __repr__(self) -> str:
         status = self.status
-        return f"<Child {status.name} {status.state}/{status.phase} generation {status.generation} restarts {status.restarts}>"
+        lives = f"generation {status.generation} | restarts: {status.restarts}"
+        return f"<Child {status.name} {status.state}/{status.phase} {lives}>"

@@ -80,6 +80,8 @@ class Connection:
         self._session: Session[Slot]
         self._nursery: trio.Nursery
         self._outbox: trio.MemorySendChannel[Frame]
+        # Frames put into the outbox that are not on the wire yet.
+        self._unsent = 0
         # Waiting callers by request id; the session knows them too, this is for deadlines and exchanges.
         self._slots: dict[RequestId, Slot] = {}
         self._watchdog = trio.CancelScope()
@@ -109,7 +111,7 @@ class Connection:
             await self._converse(Era.LEGACY, task_status)
 
     async def _converse(self, pinned: Era | None, task_status: trio.TaskStatus[ServerInfo]) -> None:
-        self._must_reopen = False
+        self._must_reopen, self._unsent = False, 0
         self._transport = self._open_transport()
         self._session = Session(self._session_settings(pinned))
         self._outbox, waiting = trio.open_memory_channel[Frame](OUTBOX_SIZE)
@@ -142,7 +144,8 @@ class Connection:
     async def _shake_hands(self) -> None:
         self._session.open(trio.current_time())
         self._react()
-        while self.info is None and not self._must_reopen:
+        # READY means that `notifications/initialized` has gone before any request of a caller (A08).
+        while (self.info is None or self._unsent) and not self._must_reopen:
             if self._failure is not None:
                 raise self._failure
             self._moved = trio.Event()
@@ -162,6 +165,8 @@ class Connection:
                 if self.info is None:
                     raise
                 logger.debug("%s x lost %s: %s", self._tag, frame.method or "an answer", error.describe())
+            self._unsent -= 1
+            self._moved.set()
 
     async def _fail_calls_first(self) -> None:
         try:
@@ -241,6 +246,7 @@ class Connection:
                 self._nursery.start_soon(self._run_exchange, frame, slot)
             else:
                 await self._transport.send(frame)
+            slot.is_sent = True
             return await slot.wait(on_progress)
         finally:
             del self._slots[request_id]
@@ -258,16 +264,17 @@ class Connection:
                 slot.fail(error)
 
     def _withdraw(self, request_id: RequestId, slot: Slot, reason: str) -> None:
-        """Tell the session once, which tells the server in the era's form (B17, B18)."""
+        """Tell the session once, which tells the server in the era's form (B17, B18) of what it has seen."""
         if slot.exchange is not None:
             slot.exchange.cancel()
         cancel = self._session.cancel(request_id, reason)
-        if cancel is not None:
+        if cancel is not None and slot.is_sent:
             self._post(cancel)
 
     def _post(self, frame: Frame) -> None:
         try:
             self._outbox.send_nowait(frame)
+            self._unsent += 1
         except trio.WouldBlock:
             self._break(TransportBroken(server=self.spec.name, reason="the server asks, but does not read our answers"))
         except (trio.BrokenResourceError, trio.ClosedResourceError):
@@ -361,6 +368,11 @@ class Connection:
     def _break(self, error: TransportBroken) -> None:
         self.close(error)
         self._nursery.start_soon(_raise, error)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it takes calls: READY, and not closed."""
+        return self.info is not None and self._gone is None
 
     def diagnostics(self) -> Diagnostics:
         """What the transport tells of itself; empty before there is one."""

@@ -1,4 +1,4 @@
-"""Owns the messages that actors are sent: frozen pure data, imperative for what is wanted, past tense for what happened.
+"""Owns the messages of the actors: frozen pure data, imperative for what is wanted, past tense for what happened.
 
 What this is not: tool calls. Those do not queue here; see `connection`.
 """

@@ -4,8 +4,8 @@ What this is not: a relay. A call reads the snapshot and goes straight to the co
 
 Rules.
 
-1. Updates are collected for `publish_window` seconds from the first one and published at once (S366, S368); later ones do
-   not extend the window.
+1. Updates are collected for `publish_window` seconds from the first one and published at once (S366, S368); later ones
+   do not extend the window.
 2. An update replaces what was known of its server, and touches nothing of another (S367).
 3. What is not connected offers nothing (S371); a stale generation's events are ignored (S126).
 """
@@ -176,6 +176,9 @@ class Registry:
         self._listings.pop(name, None)
 
     def _announce(self, change: StatusChange) -> None:
+        old, new = change.old, change.new
+        if old is not None and new is not None and _where(old) == _where(new):
+            return
         for watcher in self._watchers:
             watcher.notice(change)
 
@@ -215,6 +218,11 @@ def _counted(status: ServerStatus, listing: Listing | None) -> ServerStatus:
         prompts=_count(listing.prompts),
         warnings=listing.warnings,
     )
+
+
+def _where(status: ServerStatus) -> tuple[str, str, str]:
+    """What a watcher wants to be told of when it changes."""
+    return status.state, status.phase, status.reason
 
 
 def _count(items: Sized | None) -> int | None:

@@ -36,13 +36,15 @@ ProgressCallback: TypeAlias = Callable[[Progress], Awaitable[None] | None]
 class Slot:
     """One caller's wait for one answer. Filled at most once; a second filling is ignored."""
 
-    __slots__ = ("_error", "_progress", "_result", "_task", "deadline", "exchange")
+    __slots__ = ("_error", "_progress", "_result", "_task", "deadline", "exchange", "is_sent")
 
     def __init__(self, deadline: float = math.inf) -> None:
         # When the watchdog of the connection fails it, on trio's clock.
         self.deadline = deadline
         # The running exchange, for transports that have one; cancelled when nobody waits any more.
         self.exchange: trio.CancelScope | None = None
+        # Whether the server may have seen the request.
+        self.is_sent = False
         self._result: bytes | None = None
         self._error: BaseException | None = None
         self._progress: Progress | None = None

@@ -28,6 +28,7 @@ from mcp_actors.actors.messages import (
     RemoveServer,
     RestartServer,
     ServerRemoved,
+    StatusChanged,
     Stop,
     SupervisorMessage,
 )
@@ -96,13 +97,13 @@ class Supervisor:
         with self.mailbox:
             async with trio.open_nursery() as self._nursery:
                 for spec in specs:
-                    self._adopt(spec)
+                    await self._adopt(spec)
                 task_status.started()
                 while True:
                     envelope = await self.mailbox.receive()
                     self._nursery.start_soon(self._handle, envelope)
 
-    def _adopt(self, spec: ServerSpec, first_generation: int = 0) -> None:
+    async def _adopt(self, spec: ServerSpec, first_generation: int = 0) -> None:
         child = Child(
             spec,
             self._settings,
@@ -114,6 +115,7 @@ class Supervisor:
         )
         tended = _Tended(child, trio.CancelScope(), trio.Event())
         self._tended[spec.name] = tended
+        await self._registry.tell(StatusChanged(child.status))
         self._nursery.start_soon(self._tend, tended)
 
     async def _tend(self, tended: _Tended) -> None:
@@ -158,7 +160,7 @@ class Supervisor:
             if old is not None:
                 await self._end(old)
                 generation = old.child.status.generation
-            self._adopt(spec, generation)
+            await self._adopt(spec, generation)
 
     async def _remove(self, name: str) -> None:
         async with self._roster:
