@@ -11,6 +11,8 @@ import sys
 from benchmarks import servers
 from benchmarks.comparing import Comparison, Target, compare, own, ratio
 
+MEASURES = ("wall", "cpu", "cpu_all", "rss_mb")
+
 
 def stdio(found: servers.Programs, count: int, repeats: int) -> Comparison:
     job = {"work": "connect", "limit": 3, "targets": [found.stdio] * count}
@@ -21,9 +23,7 @@ def stdio(found: servers.Programs, count: int, repeats: int) -> Comparison:
     ]
     columns = {name: (name, job) for name in ("floor", "ours", "sdk")}
     listed = count * servers.TOOLS
-    return Comparison(
-        f"{count} stdio servers at limit 3", columns, ("wall", "cpu", "cpu_all", "rss_mb"), targets, repeats, listed
-    )
+    return Comparison(f"{count} stdio servers at limit 3", columns, MEASURES, targets, repeats, listed)
 
 
 def http(urls: list[str], repeats: int) -> Comparison:
@@ -36,7 +36,7 @@ def http(urls: list[str], repeats: int) -> Comparison:
     columns["sdk, 1 pool"] = ("sdk", {**job, "is_shared": True})
     listed = len(urls) * servers.TOOLS
     title = f"{len(urls)} HTTP servers at limit 20"
-    return Comparison(title, columns, ("wall", "cpu", "cpu_all", "rss_mb"), targets, repeats, listed)
+    return Comparison(title, columns, MEASURES, targets, repeats, listed)
 
 
 def main() -> int:
