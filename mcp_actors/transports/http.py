@@ -28,9 +28,10 @@ from mcp_actors.config.specs import RemoteTarget
 from mcp_actors.errors import ConfigError, LocalProtocolError, McpActorsError, TransportClosed
 from mcp_actors.protocol.types import Era
 from mcp_actors.transports.base import Diagnostics
-from mcp_actors.transports.http_client import HttpClient, basic_credentials, place_of
+from mcp_actors.transports.http_client import HttpClient, basic_credentials
 from mcp_actors.transports.http_exchange import EVENT_STREAM, JSON, is_success, take_answer
 from mcp_actors.transports.http_stream import PushStream, Reopening
+from mcp_actors.transports.redirects import place_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,7 +40,8 @@ if TYPE_CHECKING:
     from mcp_actors.config.specs import ServerSpec
     from mcp_actors.protocol.types import Frame, ServerInfo
     from mcp_actors.transports.base import Sink
-    from mcp_actors.transports.http_client import Auth, HttpAnswer
+    from mcp_actors.transports.http_answer import HttpAnswer
+    from mcp_actors.transports.http_client import Auth
 
 __all__ = ["HttpTransport", "user_headers"]
 
@@ -107,6 +109,9 @@ class HttpTransport:
         self._client = HttpClient(target.url, auth=auth, environ=environ)
         self._max_bytes = settings.max_message_bytes
         self._fixed_headers = user_headers(target.headers, url=target.url, server=spec.name)
+        if not any(name.lower() == b"accept-encoding" for name, _ in self._fixed_headers):
+            # Compression makes proxies hold event streams back, and a small body may hide a large one.
+            self._fixed_headers.append((b"Accept-Encoding", b"identity"))
         self._post_headers = [
             *self._fixed_headers,
             (b"Accept", f"{JSON}, {EVENT_STREAM}".encode()),

@@ -21,22 +21,26 @@ from __future__ import annotations
 import base64
 import ssl
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 from urllib.parse import unquote, urlsplit
 
 import trio
-from attrs import define, field
+from attrs import define
 
-from mcp_actors.errors import ConnectFailed, RemoteProtocolError, TransportBroken
+from mcp_actors.errors import ConnectFailed, TransportBroken
+from mcp_actors.transports.http_answer import BROKEN_ERRORS, HttpAnswer, explain
 from mcp_actors.transports.proxies import proxy_for
+from mcp_actors.transports.redirects import REDIRECTS, place_of, redirected
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from types import ModuleType
 
     import httpx
 
-__all__ = ["Auth", "HttpAnswer", "HttpClient", "basic_credentials", "explain", "httpx_library", "place_of"]
+    from mcp_actors.transports.http_answer import RawResponse
+
+__all__ = ["Auth", "HttpAnswer", "HttpClient", "basic_credentials", "httpx_library"]
 
 # What knows who we are: an auth flow in httpx's shape.
 Auth: TypeAlias = "httpx.Auth"
@@ -50,10 +54,6 @@ KEEPALIVE: Final = 4.0
 MAX_HOPS: Final = 5
 # Requests cancelled before their answer began, after which a pool is replaced (fault 95).
 MAX_STRAYS: Final = 16
-
-REPEATABLE_REDIRECTS: Final = frozenset({307, 308})
-REDIRECTS: Final = frozenset({301, 302, 303}) | REPEATABLE_REDIRECTS
-DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
 @cache
@@ -79,18 +79,6 @@ def _bare_context() -> ssl.SSLContext:
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
-def place_of(url: str) -> str:
-    """Origin and path of `url`: what may be shown of it (no credentials, no query)."""
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    host = f"[{host}]" if ":" in host else host
-    try:
-        port = f":{parts.port}" if parts.port else ""
-    except ValueError:
-        port = ""
-    return f"{parts.scheme}://{host}{port}{parts.path}"
-
-
 @define(eq=False)
 class _Pool:
     """One httpx transport: connections to the hosts of one scheme, direct or through one proxy."""
@@ -112,127 +100,6 @@ class _Pool:
     async def aclose(self) -> None:
         with trio.CancelScope(shield=True):
             await self.transport.aclose()
-
-
-@define(eq=False)
-class HttpAnswer:
-    """The answer to one request, whose body is still to be read. Must be closed."""
-
-    status: int
-    # Where it came from, after redirects; may hold a secret in its query.
-    url: str = field(repr=False)
-    _response: httpx.Response = field(repr=False)
-    _pool: _Pool = field(repr=False)
-    # Whether the body was read to its end, so that the connection can be used again.
-    is_complete: bool = field(default=False, init=False)
-    # Whether the connection ended inside the body.
-    is_broken: bool = field(default=False, init=False)
-    _is_closed: bool = field(default=False, init=False, repr=False)
-    _chunks: AsyncGenerator[bytes, None] | AsyncIterator[bytes] = field(init=False, repr=False)
-
-    def __attrs_post_init__(self) -> None:
-        response = self._response
-        if response.is_stream_consumed or "content-encoding" in response.headers:
-            self._chunks = response.aiter_bytes()
-        else:
-            self._chunks = response.stream.__aiter__()  # type: ignore[union-attr]
-
-    def header(self, name: str) -> str | None:
-        """Value of a header, several joined by ", "; `name` in any case."""
-        value: str | None = self._response.headers.get(name)
-        return value
-
-    @property
-    def content_type(self) -> str:
-        """Lower-case media type without parameters; empty when there is none (fault 36)."""
-        return (self.header("content-type") or "").partition(";")[0].strip().lower()
-
-    async def receive_some(self) -> bytes:
-        """Read the next piece of the decoded body, as it arrives.
-
-        Returns:
-            Bytes, none at the end of the body.
-
-        Raises:
-            TransportBroken: the connection ended inside the body.
-
-        Cancellation:
-            Safe; the connection is closed.
-        """
-        if self.is_complete or self.is_broken or self._is_closed:
-            return b""
-        library = httpx_library()
-        try:
-            async for chunk in self._chunks:
-                if chunk:
-                    return chunk
-        except (library.HTTPError, OSError, trio.BrokenResourceError, trio.ClosedResourceError) as exc:
-            self.is_broken = True
-            raise TransportBroken(reason=f"the answer broke off: {explain(exc)}") from exc
-        self.is_complete = not self.is_broken
-        return b""
-
-    async def read(self, max_bytes: int) -> bytes:
-        """Read the whole body.
-
-        Raises:
-            RemoteProtocolError: it is longer than `max_bytes`.
-            TransportBroken: the connection ended inside it.
-
-        Cancellation:
-            Safe; the connection is closed.
-        """
-        announced = self.header("content-length") or ""
-        size = int(announced) if announced.isascii() and announced.isdigit() else 0
-        parts: list[bytes] = []
-        while size <= max_bytes and (chunk := await self.receive_some()):
-            if not parts:
-                size = 0
-            parts.append(chunk)
-            size += len(chunk)
-        if size > max_bytes:
-            raise RemoteProtocolError(reason=f"the answer is longer than {max_bytes} bytes")
-        return b"".join(parts)
-
-    async def read_start(self, max_bytes: int, within: float) -> bytes:
-        """Read the body's start: at most `max_bytes` of what arrives `within` seconds. Never fails."""
-        body = b""
-        with trio.move_on_after(within):
-            try:
-                while len(body) < max_bytes and (chunk := await self.receive_some()):
-                    body += chunk
-            except TransportBroken:
-                pass
-        return body[:max_bytes]
-
-    async def _finish_if_ready(self) -> None:
-        """Take what has arrived already, without waiting for more; ends the generators below by a cancel of our own."""
-        with trio.CancelScope(shield=True) as now:
-            now.cancel()
-            try:
-                while await self.receive_some():
-                    pass
-            except TransportBroken:
-                pass
-
-    async def aclose(self) -> None:
-        """End the exchange. Without the body's end the connection is closed, which tells a modern server to stop (B17).
-
-        Cancellation:
-            Shielded; waits for nobody.
-        """
-        if self._is_closed:
-            return
-        if not self.is_complete:
-            # httpcore's generators are nested; closing the outer one leaves the inner ones to the garbage collector.
-            await self._finish_if_ready()
-        self._is_closed = True
-        with trio.CancelScope(shield=True):
-            try:
-                await self._response.aclose()
-            except (httpx_library().HTTPError, OSError, trio.BrokenResourceError, trio.ClosedResourceError):
-                pass  # it was broken anyway
-            await self._pool.release()
 
 
 class HttpClient:
@@ -279,13 +146,13 @@ class HttpClient:
         url = self.url
         for _ in range(MAX_HOPS):
             response, pool = await self._exchange(method, url, headers, body)
-            answer = HttpAnswer(response.status_code, url, response, pool)
+            answer = _answer(response, url, pool)
             location = response.headers.get("location")
             if answer.status not in REDIRECTS or location is None:
                 self.url = url
                 return answer
             try:
-                url = _redirected(method, url, location, answer.status)
+                url = redirected(method, url, location, answer.status)
             finally:
                 await answer.aclose()
         text = f"{place_of(self.url)} redirects in circles: stopped after {MAX_HOPS} hops"
@@ -317,9 +184,9 @@ class HttpClient:
                 except StopAsyncIteration:
                     return response, pool
                 except BaseException:
-                    await HttpAnswer(response.status_code, url, response, pool).aclose()
+                    await _answer(response, url, pool).aclose()
                     raise
-                await HttpAnswer(response.status_code, url, response, pool).aclose()
+                await _answer(response, url, pool).aclose()
         finally:
             await flow.aclose()
 
@@ -335,12 +202,12 @@ class HttpClient:
                 if pool.strays >= MAX_STRAYS:
                     self._retire(pool)
             await pool.release()
-            place = place_of(str(request.url.copy_with(raw_path=b"/")))
+            place = place_of(str(request.url.copy_with(raw_path=b"/"))).rstrip("/")
             if isinstance(
                 exc, (library.ConnectError, library.ConnectTimeout, library.ProxyError, library.UnsupportedProtocol)
             ):
                 raise ConnectFailed(reason=f"cannot reach {place}: {explain(exc)}") from exc
-            if isinstance(exc, (library.HTTPError, OSError, trio.BrokenResourceError, trio.ClosedResourceError)):
+            if isinstance(exc, (library.HTTPError, *BROKEN_ERRORS)):
                 raise TransportBroken(reason=f"no answer from {place}: {explain(exc)}") from exc
             raise
         response.request = request
@@ -363,6 +230,11 @@ class HttpClient:
         return pool
 
 
+def _answer(response: httpx.Response, url: str, pool: _Pool) -> HttpAnswer:
+    errors = (httpx_library().HTTPError, *BROKEN_ERRORS)
+    return HttpAnswer(response.status_code, url, cast("RawResponse", response), pool.release, errors)
+
+
 def _build(scheme: str, proxy: str | None) -> httpx.AsyncHTTPTransport:
     library = httpx_library()
     needs_tls = scheme == "https" or (proxy or "").startswith("https:")
@@ -381,38 +253,6 @@ def _build(scheme: str, proxy: str | None) -> httpx.AsyncHTTPTransport:
     return transport
 
 
-def _redirected(method: str, url: str, location: str, status: int) -> str:
-    """Where a redirect leads, if method, body and headers may follow it.
-
-    Raises:
-        ConnectFailed: they may not.
-    """
-    library = httpx_library()
-    try:
-        old = library.URL(url)
-        new = old.join(location).copy_with(fragment=None)
-    except (library.InvalidURL, UnicodeError, ValueError) as exc:
-        raise ConnectFailed(reason=f"{place_of(url)} redirects to no usable URL", http_status=status) from exc
-    target = place_of(str(new))
-    text = f"{place_of(url)} redirects ({status}) to {target}"
-    if status not in REPEATABLE_REDIRECTS:
-        raise ConnectFailed(
-            reason=f"{text}: a {method} is not repeated there; configure the final URL", http_status=status
-        )
-    ports = [part.port or DEFAULT_PORTS.get(part.scheme) for part in (old, new)]
-    is_same_host = old.host == new.host
-    if is_same_host and old.scheme == new.scheme and ports[0] == ports[1]:
-        return str(new)
-    if is_same_host and (old.scheme, new.scheme) == ("http", "https") and (ports == [80, 443] or ports[0] == ports[1]):
-        return str(new)
-    why = (
-        "from https to http, which would expose the request" if old.scheme == "https" and new.scheme == "http" else None
-    )
-    raise ConnectFailed(
-        reason=f"{text}: refused, {why or 'another origin'}; configure the final URL", http_status=status
-    )
-
-
 def basic_credentials(url: str) -> str | None:
     """The Authorization value for the user and password inside `url`; None when it has none."""
     user_info = httpx_library().URL(url).userinfo
@@ -421,21 +261,3 @@ def basic_credentials(url: str) -> str | None:
     parts = urlsplit(url)
     pair = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
     return "Basic " + base64.b64encode(pair.encode()).decode()
-
-
-def explain(exc: BaseException) -> str:
-    """Say why in the words of the innermost cause that has any (``str(ConnectError)`` is often empty)."""
-    best = ""
-    seen: BaseException | None = exc
-    for _ in range(10):
-        if seen is None:
-            break
-        if isinstance(seen, OSError) and seen.strerror:
-            best = seen.strerror
-        elif str(seen) and not best:
-            best = str(seen)
-        inner = seen.__cause__ or seen.__context__
-        if inner is None and isinstance(seen, BaseExceptionGroup):
-            inner = seen.exceptions[0]
-        seen = inner
-    return " ".join((best or type(exc).__name__).split())[:300]

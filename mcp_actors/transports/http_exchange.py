@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Final
 from mcp_actors.errors import RemoteProtocolError, TransportBroken
 from mcp_actors.protocol.sse import SseParser
 from mcp_actors.protocol.types import Refusal
-from mcp_actors.transports.http_client import place_of
+from mcp_actors.transports.redirects import place_of
 
 if TYPE_CHECKING:
     from mcp_actors.protocol.types import Frame
     from mcp_actors.transports.base import Sink
-    from mcp_actors.transports.http_client import HttpAnswer
+    from mcp_actors.transports.http_answer import HttpAnswer
 
 __all__ = ["EVENT_STREAM", "JSON", "deliver_events", "is_success", "refusal_of", "take_answer"]
 

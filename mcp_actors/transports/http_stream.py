@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mcp_actors.transports.base import Sink
-    from mcp_actors.transports.http_client import HttpAnswer, HttpClient
+    from mcp_actors.transports.http_answer import HttpAnswer
+    from mcp_actors.transports.http_client import HttpClient
 
 __all__ = ["PushStream", "Reopening"]
 
