@@ -251,7 +251,8 @@ class _Face:
         session_id = request.headers.get(SESSION_HEADER)
         revision = request.headers.get("mcp-protocol-version")
         if revision is not None and revision not in self.server.revisions:
-            self.server.violations.append(f"sent MCP-Protocol-Version: {revision}")
+            if message.get("method") != "server/discover":  # the probe cannot know better
+                self.server.violations.append(f"sent MCP-Protocol-Version: {revision}")
             return _error(400, -32600, f"unsupported protocol version: {revision}", request_id)
         if not self.options.has_sessions:
             conversation = Conversation(self.server, revision=revision or "2025-03-26", is_ready=True)
