@@ -2,26 +2,35 @@
 
 What this is not: a judge of MCP (`protocol.session` is), nor of its own death (`child` and `restarts` are).
 
-Data plane: `request` runs in the caller's task. The session gives id and frame, the transport takes it, the caller waits
-on its `Slot`, and the transport's reader fills the slot through `deliver`. Deadlines of all calls live in one watchdog.
+Data plane: `request` runs in the caller's task and meets its answer in `calls`; the transport's reader brings it
+through `deliver`.
 
-Control plane: `run` shakes hands, keeps the lists fresh and tells the registry. It is left by cancellation or by the first
-error; by then every call in flight has failed, before anything of the transport is torn down (S146).
+Control plane: `run` shakes hands, keeps the lists fresh and tells the registry. It is left by cancellation or by the
+first error; by then every call in flight has failed, before anything of the transport is torn down (S146).
 """
 
 from __future__ import annotations
 
 import logging
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import trio
 from attrs import evolve
 
+from mcp_actors.actors.calls import Calls
 from mcp_actors.actors.lists import Lists
-from mcp_actors.actors.slots import Slot
 from mcp_actors.errors import McpActorsError, TransportBroken, TransportClosed, TransportError
-from mcp_actors.protocol import events as happened
+from mcp_actors.protocol.events import (
+    ErrorReceived,
+    FellBack,
+    ListChanged,
+    PeerFault,
+    ProgressReceived,
+    ResponseReceived,
+    SessionFailed,
+    SessionReady,
+)
 from mcp_actors.protocol.session import Session, SessionSettings
 from mcp_actors.protocol.types import Era, Frame
 from mcp_actors.transports.base import Diagnostics
@@ -31,10 +40,11 @@ if TYPE_CHECKING:
 
     from mcp_actors.actors.mailbox import Ref
     from mcp_actors.actors.messages import RegistryMessage
-    from mcp_actors.actors.slots import ProgressCallback
+    from mcp_actors.actors.slots import ProgressCallback, Slot
     from mcp_actors.config.settings import Settings
     from mcp_actors.config.specs import ServerSpec
     from mcp_actors.jsontypes import JsonObject
+    from mcp_actors.protocol.events import Event
     from mcp_actors.protocol.types import Refusal, RequestId, ServerInfo
     from mcp_actors.transports.base import Transport
 
@@ -79,12 +89,10 @@ class Connection:
         self._transport: Transport
         self._session: Session[Slot]
         self._nursery: trio.Nursery
+        self._calls: Calls
         self._outbox: trio.MemorySendChannel[Frame]
         # Frames put into the outbox that are not on the wire yet.
         self._unsent = 0
-        # Waiting callers by request id; the session knows them too, this is for deadlines and exchanges.
-        self._slots: dict[RequestId, Slot] = {}
-        self._watchdog = trio.CancelScope()
         # Rung when the handshake moved.
         self._moved = trio.Event()
         self._failure: McpActorsError | None = None
@@ -116,10 +124,11 @@ class Connection:
         self._session = Session(self._session_settings(pinned))
         self._outbox, waiting = trio.open_memory_channel[Frame](OUTBOX_SIZE)
         async with trio.open_nursery() as self._nursery:
+            self._calls = Calls(self._session, self._transport, self._nursery, self._post)
             self._nursery.start_soon(self._fail_calls_first)
             await self._nursery.start(self._serve_transport)
             self._nursery.start_soon(self._send_waiting, waiting)
-            self._nursery.start_soon(self._watch_deadlines)
+            self._nursery.start_soon(self._calls.watch_deadlines)
             await self._shake_hands()
             if self.info is not None:
                 task_status.started(self.info)
@@ -174,17 +183,6 @@ class Connection:
         finally:
             self.close(TransportClosed(server=self.spec.name))
 
-    async def _watch_deadlines(self) -> None:
-        while True:
-            deadline = min((slot.deadline for slot in self._slots.values()), default=math.inf)
-            with trio.CancelScope(deadline=deadline) as self._watchdog:
-                await trio.sleep_forever()
-            now = trio.current_time()
-            for request_id, slot in list(self._slots.items()):
-                if slot.deadline <= now:
-                    slot.fail(trio.TooSlowError())
-                    self._withdraw(request_id, slot, "timed out")
-
     # ── data plane ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def request(
@@ -233,43 +231,11 @@ class Connection:
         """`request` for our own housekeeping: its answer is no proof of health."""
         if self._gone is not None:
             raise evolve(self._gone)
-        deadline = trio.current_time() + timeout
-        slot = Slot(deadline)
-        frame = self._session.request(method, params, slot, wants_progress=on_progress is not None)
-        request_id = frame.request_id
-        assert request_id is not None
-        self._slots[request_id] = slot
-        if deadline < self._watchdog.deadline:
-            self._watchdog.deadline = deadline
         try:
-            if self._transport.is_exchange:
-                self._nursery.start_soon(self._run_exchange, frame, slot)
-            else:
-                await self._transport.send(frame)
-            slot.is_sent = True
-            return await slot.wait(on_progress)
-        finally:
-            del self._slots[request_id]
-            if slot.is_open:
-                self._withdraw(request_id, slot, "cancelled by the caller")
-
-    async def _run_exchange(self, frame: Frame, slot: Slot) -> None:
-        with trio.CancelScope() as slot.exchange:
-            if not slot.is_open:
-                return
-            try:
-                await self._transport.send(frame)
-            except McpActorsError as error:
-                error.server = self.spec.name
-                slot.fail(error)
-
-    def _withdraw(self, request_id: RequestId, slot: Slot, reason: str) -> None:
-        """Tell the session once, which tells the server in the era's form (B17, B18) of what it has seen."""
-        if slot.exchange is not None:
-            slot.exchange.cancel()
-        cancel = self._session.cancel(request_id, reason)
-        if cancel is not None and slot.is_sent:
-            self._post(cancel)
+            return await self._calls.ask(method, params, timeout=timeout, on_progress=on_progress)
+        except McpActorsError as error:
+            error.server = self.spec.name
+            raise
 
     def _post(self, frame: Frame) -> None:
         try:
@@ -314,45 +280,35 @@ class Connection:
 
     def _react(self) -> None:
         for event in self._session.events():
-            _REACTIONS[type(event)](self, event)
+            self._take(event)
         for frame in self._session.frames_to_send():
             self._post(frame)
 
-    def _on_response(self, event: happened.ResponseReceived[Slot]) -> None:
-        event.waiter.fill(event.result)
-
-    def _on_error(self, event: happened.ErrorReceived[Slot]) -> None:
-        event.error.server = self.spec.name
-        event.waiter.fail(event.error)
-
-    def _on_progress(self, event: happened.ProgressReceived[Slot]) -> None:
-        event.waiter.report(event)
-
-    def _on_ready(self, event: happened.SessionReady) -> None:
-        self.info = event.info
-        self._moved.set()
-
-    def _on_failed(self, event: happened.SessionFailed) -> None:
-        event.error.server = self.spec.name
-        self._failure = event.error
-        self._moved.set()
-
-    def _on_fell_back(self, event: happened.FellBack) -> None:
-        logger.debug("%s = legacy: %s", self._tag, event.reason)
-        self._must_reopen = event.needs_reopen
-        self._moved.set()
-
-    def _on_list_changed(self, event: happened.ListChanged) -> None:
-        self.lists.mark(event.kind)
-
-    def _on_log(self, event: happened.LogReceived) -> None:
-        logger.debug("%s < log %s", self._tag, event.level)
-
-    def _on_fault(self, event: happened.PeerFault) -> None:
-        logger.debug("%s ! %s: %s", self._tag, event.kind, event.detail)
-
-    def _on_other(self, event: object) -> None:
-        logger.debug("%s < %s", self._tag, type(event).__name__)
+    def _take(self, event: Event[Slot]) -> None:
+        match event:
+            case ResponseReceived(waiter, result):
+                waiter.fill(result)
+            case ErrorReceived(waiter, error):
+                waiter.fail(error)
+            case ProgressReceived(waiter):
+                waiter.report(event)
+            case ListChanged(kind):
+                self.lists.mark(kind)
+            case SessionReady(info):
+                self.info = info
+                self._moved.set()
+            case SessionFailed(error):
+                error.server = self.spec.name
+                self._failure = error
+                self._moved.set()
+            case FellBack(reason, needs_reopen):
+                logger.debug("%s = legacy: %s", self._tag, reason)
+                self._must_reopen = needs_reopen
+                self._moved.set()
+            case PeerFault(kind, detail):
+                logger.debug("%s ! %s: %s", self._tag, kind, detail)
+            case _:
+                logger.debug("%s < %s", self._tag, type(event).__name__)
 
     # ── ends ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -360,10 +316,7 @@ class Connection:
         """Take no more calls and fail those in flight. The first reason stays."""
         if self._gone is None:
             self._gone = error
-        for slot in self._session.abandon():
-            slot.fail(evolve(self._gone))
-            if slot.exchange is not None:
-                slot.exchange.cancel()
+        self._calls.fail_all(self._gone)
 
     def _break(self, error: TransportBroken) -> None:
         self.close(error)
@@ -387,24 +340,8 @@ class Connection:
         state = "NEW" if self.info is None else "READY " + self.info.revision
         if self._gone is not None:
             state = "GONE"
-        return f"<Connection {self.spec.name} {state} | calls: {len(self._slots)} active, {self.served} done>"
+        return f"<Connection {self.spec.name} {state} | calls: {len(self._calls)} active, {self.served} done>"
 
 
 async def _raise(error: BaseException) -> None:
     raise error
-
-
-_REACTIONS: Final[dict[type, Callable[[Connection, Any], None]]] = {
-    happened.ResponseReceived: Connection._on_response,
-    happened.ErrorReceived: Connection._on_error,
-    happened.ProgressReceived: Connection._on_progress,
-    happened.SessionReady: Connection._on_ready,
-    happened.SessionFailed: Connection._on_failed,
-    happened.FellBack: Connection._on_fell_back,
-    happened.ListChanged: Connection._on_list_changed,
-    happened.LogReceived: Connection._on_log,
-    happened.PeerFault: Connection._on_fault,
-    happened.ResourceUpdated: Connection._on_other,
-    happened.ServerRequestReceived: Connection._on_other,
-    happened.ServerRequestCancelled: Connection._on_other,
-}

@@ -1,4 +1,4 @@
-"""Owns what one connection has listed: fetches tools, resources and prompts, and again when the server says they changed.
+"""Owns what one connection has listed: fetches tools, resources and prompts, and again when they changed.
 
 What this is not: the pager (`protocol.lists`), nor the catalog (`registry`).
 
@@ -6,7 +6,8 @@ Rules.
 
 1. Only what the server declared is asked for (fault 69).
 2. Bursts of list_changed coalesce: at most one refresh runs and one waits (S152, fault 80).
-3. A failed refresh keeps the old list and says so; a failed first fetch leaves the server connected, flagged (S153, S155).
+3. A failed refresh keeps the old list and says so; a failed first fetch leaves the server connected, flagged
+   (S153, S155).
 """
 
 from __future__ import annotations

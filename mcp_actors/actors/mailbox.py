@@ -2,8 +2,8 @@
 
 What this is not: an actor. There is no base class; an actor is a task that reads one mailbox.
 
-The seven laws. A plain trio channel is not yet a mailbox: closing its receiving end drops buffered messages silently, and
-an asker of a dropped message waits for ever.
+The seven laws. A plain trio channel is not yet a mailbox: closing its receiving end drops buffered messages silently,
+and an asker of a dropped message waits for ever.
 
 1. Bounded: `size` is required, with its reason beside it.
 2. A message is a frozen attrs class; the envelope (message, reply) carries the one-shot reply.

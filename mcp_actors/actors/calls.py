@@ -1,0 +1,111 @@
+"""Owns the calls in flight over one session and one wire: their slots, their deadlines, their withdrawal.
+
+What this is not: the connection, which decides when there is a wire; nor the meaning of an answer (`protocol.session`).
+
+A call costs no mailbox hop, no nursery and no cancel scope: the session gives id and frame, the transport takes it in
+the caller's own task, the caller waits on its `Slot`, and the transport's reader fills that. Deadlines of all calls live
+in one watchdog. On transports whose `send` is the whole exchange, that runs in a task of the connection, so that progress
+still reaches the caller and its end can be cut without the caller's.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import trio
+from attrs import evolve
+
+from mcp_actors.actors.slots import Slot
+from mcp_actors.errors import McpActorsError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp_actors.actors.slots import ProgressCallback
+    from mcp_actors.jsontypes import JsonObject
+    from mcp_actors.protocol.session import Session
+    from mcp_actors.protocol.types import Frame, RequestId
+    from mcp_actors.transports.base import Transport
+
+__all__ = ["Calls"]
+
+
+class Calls:
+    """The calls in flight. `watch_deadlines` is its task; `ask` is called by many."""
+
+    def __init__(
+        self, session: Session[Slot], transport: Transport, nursery: trio.Nursery, post: Callable[[Frame], None]
+    ) -> None:
+        self._session = session
+        self._transport = transport
+        # Where exchanges run.
+        self._nursery = nursery
+        # Puts a frame of our own making on the wire without waiting.
+        self._post = post
+        # Waiting callers by request id; the session knows them too, this is for deadlines and exchanges.
+        self._slots: dict[RequestId, Slot] = {}
+        self._watchdog = trio.CancelScope()
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    async def ask(
+        self, method: str, params: JsonObject | None, *, timeout: float, on_progress: ProgressCallback | None
+    ) -> bytes:
+        """Send one request and wait for its answer. See `Connection.request`."""
+        deadline = trio.current_time() + timeout
+        slot = Slot(deadline)
+        frame = self._session.request(method, params, slot, wants_progress=on_progress is not None)
+        request_id = frame.request_id
+        assert request_id is not None
+        self._slots[request_id] = slot
+        if deadline < self._watchdog.deadline:
+            self._watchdog.deadline = deadline
+        try:
+            if self._transport.is_exchange:
+                self._nursery.start_soon(self._run_exchange, frame, slot)
+            else:
+                await self._transport.send(frame)
+            slot.is_sent = True
+            return await slot.wait(on_progress)
+        finally:
+            del self._slots[request_id]
+            if slot.is_open:
+                self._withdraw(request_id, slot, "cancelled by the caller")
+
+    async def _run_exchange(self, frame: Frame, slot: Slot) -> None:
+        with trio.CancelScope() as slot.exchange:
+            if not slot.is_open:
+                return
+            try:
+                await self._transport.send(frame)
+            except McpActorsError as error:
+                slot.fail(error)
+
+    async def watch_deadlines(self) -> None:
+        """Fail each call at its deadline and tell the server. Runs until cancelled."""
+        while True:
+            deadline = min((slot.deadline for slot in self._slots.values()), default=math.inf)
+            with trio.CancelScope(deadline=deadline) as self._watchdog:
+                await trio.sleep_forever()
+            now = trio.current_time()
+            for request_id, slot in list(self._slots.items()):
+                if slot.deadline <= now:
+                    slot.fail(trio.TooSlowError())
+                    self._withdraw(request_id, slot, "timed out")
+
+    def _withdraw(self, request_id: RequestId, slot: Slot, reason: str) -> None:
+        """Tell the session once, which tells the server in the era's form (B17, B18) of what it has seen."""
+        if slot.exchange is not None:
+            slot.exchange.cancel()
+        cancel = self._session.cancel(request_id, reason)
+        if cancel is not None and slot.is_sent:
+            self._post(cancel)
+
+    def fail_all(self, error: McpActorsError) -> None:
+        """Fail every call, each with an error of its own: a raised exception collects tracebacks."""
+        for slot in self._session.abandon():
+            slot.fail(evolve(error))
+            if slot.exchange is not None:
+                slot.exchange.cancel()
