@@ -134,7 +134,7 @@ def specs_from_mapping(
     """Read a configuration that a program holds in its hands.
 
     Args:
-        mapping: ``{"mcpServers": {name: entry}}``; entries are as in a file, or a `ServerSpec`, or an `InProcessTarget`.
+        mapping: ``{"mcpServers": {name: entry}}``; an entry as in a file, a `ServerSpec`, or an `InProcessTarget`.
         environ: environment for the variables.
         source: what to call it in messages.
         scope: scope of the specs.

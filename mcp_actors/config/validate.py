@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
-from urllib.parse import urlsplit
 
 from attrs import field, frozen
 
+from mcp_actors.config.checks import HEADER_NAME, header_fault, plain_fault, url_fault, watched_texts
 from mcp_actors.config.entries import Entry, Restart, structure_entry
 from mcp_actors.config.expand import expand
 from mcp_actors.config.specs import (
@@ -52,12 +52,6 @@ TRANSPORT_SPELLINGS: Mapping[str, TransportName] = {
 INTERNAL_SPELLINGS = frozenset({"sseide", "wside", "sdk", "claudeaiproxy"})
 ACCEPTED = "stdio, http (or streamable-http), sse, ws (or websocket)"
 
-URL_SCHEMES: Mapping[TransportName, tuple[str, ...]] = {
-    TransportName.HTTP: ("http", "https"),
-    TransportName.SSE: ("http", "https"),
-    TransportName.WS: ("ws", "wss"),
-}
-
 # The keys of ours beside those of S002 and S003, with their meaning: docs/reference prints this table.
 OWN_KEYS: Mapping[str, str] = {
     "envFile": "file of NAME=value lines for the program's environment; env wins",
@@ -73,7 +67,6 @@ OWN_KEYS: Mapping[str, str] = {
 # Below this an entry's timeout is ignored (S200).
 MIN_CALL_TIMEOUT_MS = 1000
 
-HEADER_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 SHOWABLE = re.compile(r"[\w .+-]{1,32}")
 
 
@@ -209,7 +202,7 @@ class _Reader:
 
     def _note_whitespace(self, raw: JsonObject) -> None:
         """S036: warned about, used unchanged."""
-        for path, value in _texts(raw):
+        for path, value in watched_texts(raw):
             if value != value.strip():
                 self.note(path, "whitespace", "begins or ends with whitespace; it is used as it is")
         for key in ("env", "headers"):
@@ -253,26 +246,26 @@ class _Reader:
         )
 
     def _stdio(self, entry: Entry) -> StdioTarget | None:
-        command = self._expanded(entry.command or "", ("command",), _plain_fault)
+        command = self._expanded(entry.command or "", ("command",), plain_fault)
         if not command.strip():
             self.problem(("command",), "is empty", "name the program to start")
             return None
         for name in entry.env:
-            if not name or "=" in name or _plain_fault(name):
+            if not name or "=" in name or plain_fault(name):
                 self.problem(("env", name), "is not a name that a variable can have")
         return StdioTarget(
             command=command,
-            args=tuple(self._expanded(arg, ("args", i), _plain_fault) for i, arg in enumerate(entry.args)),
+            args=tuple(self._expanded(arg, ("args", i), plain_fault) for i, arg in enumerate(entry.args)),
             environment={
-                name: self._expanded(value, ("env", name), _plain_fault)
+                name: self._expanded(value, ("env", name), plain_fault)
                 for name, value in entry.env.items()
                 if value is not None
             },
-            cwd=self._expanded(entry.cwd, ("cwd",), _plain_fault) if entry.cwd else None,
+            cwd=self._expanded(entry.cwd, ("cwd",), plain_fault) if entry.cwd else None,
         )
 
     def _remote(self, entry: Entry, transport: TransportName, *, is_guess: bool) -> RemoteTarget | None:
-        url = self._expanded(entry.url or "", ("url",), _header_fault, lambda text: _url_fault(text, transport))
+        url = self._expanded(entry.url or "", ("url",), header_fault, lambda text: url_fault(text, transport))
         for name in entry.headers:
             if not HEADER_NAME.fullmatch(name):
                 self.problem(("headers", name), "is not a name that a header can have")
@@ -280,7 +273,7 @@ class _Reader:
             url=url,
             transport=transport,
             headers={
-                name: self._expanded(value, ("headers", name), _header_fault)
+                name: self._expanded(value, ("headers", name), header_fault)
                 for name, value in entry.headers.items()
                 if value is not None
             },
@@ -297,8 +290,8 @@ class _Reader:
     ) -> str:
         """Fill in variables and check the outcome.
 
-        `fault_of` tells what could not be passed on at all; `shape_of` what makes no sense, which is not asked of a text
-        that still holds an unset variable: that one is attempted as it is (S029).
+        `fault_of` tells what could not be passed on at all; `shape_of` what makes no sense, not asked of a text
+        that still holds an unset variable, since that one is attempted as it is (S029).
         """
         expansion = expand(text, self.context.environ, self.context.fixed)
         fault = fault_of(expansion.text)
@@ -354,48 +347,3 @@ def _or(value: T | None, default: T) -> T:
 
 def _seconds(milliseconds: float | None) -> float | None:
     return None if milliseconds is None else milliseconds / 1000
-
-
-def _texts(raw: JsonObject) -> list[tuple[KeyPath, str]]:
-    """The texts of the fields that S036 watches, with their paths."""
-    found: list[tuple[KeyPath, str]] = [
-        ((key,), value) for key in ("command", "url", "cwd") if isinstance(value := raw.get(key), str) and value.strip()
-    ]
-    args = raw.get("args")
-    found += [(("args", i), v) for i, v in enumerate(args if isinstance(args, list) else ()) if isinstance(v, str)]
-    for key in ("env", "headers"):
-        values = raw.get(key)
-        if isinstance(values, Mapping):
-            found += [((key, name), value) for name, value in values.items() if isinstance(value, str)]
-    return found
-
-
-def _plain_fault(text: str) -> str | None:
-    """What keeps `text` from reaching a program unchanged."""
-    if "\0" in text:
-        return "holds a NUL character"
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return "holds half of a character (a lone surrogate)"
-    return None
-
-
-def _header_fault(text: str) -> str | None:
-    if any(character in text for character in "\r\n\0"):
-        return "holds a line break or a NUL character"
-    return _plain_fault(text)
-
-
-def _url_fault(text: str, transport: TransportName) -> str | None:
-    if not text.strip():
-        return None
-    schemes = URL_SCHEMES[transport]
-    try:
-        parts = urlsplit(text.strip())
-        host, _ = parts.hostname, parts.port
-    except ValueError:
-        return "is not an address that can be read"
-    if parts.scheme.lower() not in schemes or not host:
-        return f"must be an address that begins with {' or '.join(f'{scheme}://' for scheme in schemes)}"
-    return None

@@ -84,21 +84,21 @@ def test_duplicate_keys_are_told() -> None:
     """The last of two equal keys counts, and both are reported by name."""
     document = parse_json('{"a": {"x": 1, "x": 2}, "b": 1, "b": 2,}', "f")
 
-    assert {"a": {"x": 2}, "b": 2} == document.value
-    assert ("x", "b") == document.duplicates
+    assert document.value == {"a": {"x": 2}, "b": 2}
+    assert document.duplicates == ("x", "b")
 
 
 def test_locate_finds_keys_and_items() -> None:
     """Every key path leads to its key, a list path to its item, an unknown one to the nearest parent."""
     document = parse_json('{\n "a": {"x,]": [1,\n  {"y": 2}]},\n // "b": 0\n "b": "{",\n}', "f")
 
-    assert (2, 2) == document.locate(("a",))
-    assert (2, 8) == document.locate(("a", "x,]"))
-    assert (3, 3) == document.locate(("a", "x,]", 1))
-    assert (3, 4) == document.locate(("a", "x,]", 1, "y"))
-    assert (5, 2) == document.locate(("b",))
-    assert (5, 2) == document.locate(("b", "missing", 3))
-    assert (1, 1) == document.locate(("missing",))
+    assert document.locate(("a",)) == (2, 2)
+    assert document.locate(("a", "x,]")) == (2, 8)
+    assert document.locate(("a", "x,]", 1)) == (3, 3)
+    assert document.locate(("a", "x,]", 1, "y")) == (3, 4)
+    assert document.locate(("b",)) == (5, 2)
+    assert document.locate(("b", "missing", 3)) == (5, 2)
+    assert document.locate(("missing",)) == (1, 1)
 
 
 values = st.recursive(

@@ -131,7 +131,7 @@ def test_url_without_type_is_streamable_http_with_a_note() -> None:
 
     assert spec is not None
     assert spec.target == RemoteTarget(URL, TransportName.HTTP, is_guess=True)
-    assert [("url-without-type", False)] == [(note.code, note.is_warning) for note in findings.notes]
+    assert [(note.code, note.is_warning) for note in findings.notes] == [("url-without-type", False)]
 
 
 def test_websocket_address_without_type_is_a_websocket() -> None:
@@ -192,7 +192,7 @@ def test_scalars_and_null_in_env_are_noted() -> None:
 
     assert spec is not None
     assert spec.target == StdioTarget("x", environment={"PORT": "8080", "DEBUG": "true", "RATE": "0.5"})
-    assert ["taken-as-text"] * 3 + ["not-set"] == [note.code for note in findings.notes]
+    assert [note.code for note in findings.notes] == ["taken-as-text"] * 3 + ["not-set"]
 
     spec, findings = read({"command": "x", "env": {"L": [1]}})
 

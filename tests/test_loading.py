@@ -1,0 +1,357 @@
+"""Tests of `loading`: which files count, in which order, and what they cannot break."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+
+from mcp_actors.config.approvals import Approvals, definition_hash
+from mcp_actors.config.specs import InProcessTarget, RemoteTarget, Scope, ServerSpec, StdioTarget
+from mcp_actors.loading import APPROVE_PROJECT, LoadedConfig, load_config, read_bounded, specs_from_mapping
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    path = tmp_path / "home"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    path = tmp_path / "top" / "repo" / "sub"
+    path.mkdir(parents=True)
+    (tmp_path / "top" / "repo" / ".git").mkdir()
+    return path
+
+
+def servers(**commands: str) -> dict[str, object]:
+    return {"mcpServers": {name: {"command": command} for name, command in commands.items()}}
+
+
+def write(path: Path, value: object) -> Path:
+    path.write_text(value if isinstance(value, str) else json.dumps(value), "utf-8")
+    return path
+
+
+def load(project: Path, home: Path, **options: object) -> LoadedConfig:
+    options = {"environ": {}, "approve_project": True, **options}
+    return load_config(cwd=project, home=home, stop_at=project.parents[1], **options)
+
+
+def commands(loaded: LoadedConfig) -> dict[str, tuple[str, str]]:
+    return {spec.name: (spec.target.command, str(spec.scope)) for spec in loaded.specs}
+
+
+def test_nothing_anywhere_is_no_problem(project: Path, home: Path) -> None:
+    """Missing files are fine."""
+    assert load(project, home) == LoadedConfig()
+
+
+def test_project_files_are_found_upward(project: Path, home: Path) -> None:
+    """`.mcp.json` counts in every directory upward; the nearest wins for each name (S010, S011)."""
+    write(project / ".mcp.json", servers(a="near", b="near"))
+    write(project.parent / ".mcp.json", servers(a="far", c="far"))
+    write(project.parents[1] / ".mcp.json", servers(d="stop"))
+    write(project.parents[2] / ".mcp.json", servers(e="above the stop"))
+
+    loaded = load(project, home)
+
+    assert commands(loaded) == {
+        "d": ("stop", "project"),
+        "c": ("far", "project"),
+        "a": ("near", "project"),
+        "b": ("near", "project"),
+    }
+    assert [(lost.name, lost.source) for lost in loaded.shadowed] == [("a", str(project.parent / ".mcp.json"))]
+
+
+def test_user_and_local_servers_are_in_one_file(project: Path, home: Path) -> None:
+    """`~/.claude.json` holds user servers, and local ones under the path of the project (S009, S012)."""
+    write(
+        home / ".claude.json",
+        {
+            **servers(u="user", x="user"),
+            "projects": {
+                str(project): servers(x="local", l="local"),
+                str(project.parent): servers(l="repo", r="repo"),
+                str(project.parents[1]): servers(no="outside the repository"),
+            },
+        },
+    )
+
+    assert commands(load(project, home)) == {
+        "u": ("user", "user"),
+        "r": ("repo", "local"),
+        "x": ("local", "local"),
+        "l": ("local", "local"),
+    }
+
+
+def test_claude_config_dir_moves_the_file(project: Path, home: Path, tmp_path: Path) -> None:
+    """CLAUDE_CONFIG_DIR names the directory of `.claude.json` (S042)."""
+    (tmp_path / "other").mkdir()
+    write(tmp_path / "other" / ".claude.json", servers(o="other"))
+    write(home / ".claude.json", servers(u="user"))
+
+    loaded = load(project, home, environ={"CLAUDE_CONFIG_DIR": str(tmp_path / "other")})
+
+    assert list(commands(loaded)) == ["o"]
+
+
+def test_given_configs_override_everything(project: Path, home: Path) -> None:
+    """`--config` is a file or a JSON text, later overrides earlier, all override files (S016, S039)."""
+    write(project / ".mcp.json", servers(a="project", b="project"))
+    write(project / "one.json", servers(a="one", c="one"))
+
+    loaded = load(project, home, configs=["one.json", ' {"mcpServers": {"c": {"command": "text"}}}'])
+
+    assert commands(loaded) == {"b": ("project", "project"), "a": ("one", "dynamic"), "c": ("text", "dynamic")}
+    assert loaded.specs[-1].source == "<--config 2>"
+
+
+def test_strict_means_only_given_configs(project: Path, home: Path) -> None:
+    """With strict no file is looked for (S039)."""
+    write(project / ".mcp.json", servers(a="project"))
+    write(home / ".claude.json", "broken")
+    write(project / "one.json", servers(c="one"))
+
+    loaded = load(project, home, configs=[project / "one.json"], strict=True)
+
+    assert (commands(loaded), loaded.problems) == ({"c": ("one", "dynamic")}, ())
+
+
+def test_given_config_in_another_format(project: Path, home: Path) -> None:
+    """A file that lies where another program keeps its own is read as that program's."""
+    (project / ".vscode").mkdir()
+    write(project / ".vscode" / "mcp.json", '{"servers": {"v": {"command": "v"}}} // JSONC')
+    write(project / "config.toml", '[mcp_servers.t]\ncommand = "t"')
+
+    loaded = load(project, home, configs=[".vscode/mcp.json", "config.toml"])
+
+    assert (list(commands(loaded)), loaded.problems) == (["v", "t"], ())
+
+
+def test_missing_given_config_is_a_problem(project: Path, home: Path) -> None:
+    """A file that somebody named must be there."""
+    [problem] = load(project, home, configs=["none.json"]).problems
+
+    assert (problem.file, problem.category, problem.server) == (str(project / "none.json"), "unreadable", None)
+
+
+@pytest.mark.parametrize("kind", ["directory", "dangling", "fifo", "loop"])
+def test_unreadable_file_is_a_problem(project: Path, home: Path, kind: str) -> None:
+    """What stands in the place of a file and is none is told, and never blocks."""
+    path = project / ".mcp.json"
+    write(home / ".claude.json", servers(u="user"))
+    if kind == "directory":
+        path.mkdir()
+    elif kind == "fifo":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(path if kind == "loop" else project / "nothing")
+
+    loaded = load(project, home)
+
+    assert [problem.category for problem in loaded.problems] == ["unreadable"]
+    assert list(commands(loaded)) == ["u"]
+
+
+def test_odd_paths_are_problems(project: Path, home: Path) -> None:
+    """A path that no file system takes is told like a missing file."""
+    loaded = load(project, home, configs=["a\0b", "x" * 5000, ""])
+
+    assert [problem.category for problem in loaded.problems] == ["unreadable"] * 3
+
+
+def test_file_above_the_bound_is_refused(tmp_path: Path) -> None:
+    """No file is read beyond its bound."""
+    path = tmp_path / "f"
+    path.write_bytes(b"12345")
+
+    assert read_bounded(path, 5) == b"12345"
+    with pytest.raises(OSError, match="larger"):
+        read_bounded(path, 4)
+
+
+def test_broken_file_costs_only_itself(project: Path, home: Path) -> None:
+    """A file that does not parse is told with its place; the others load (S001, fault 21)."""
+    write(project / ".mcp.json", '{\n "mcpServers": {\n  "a": {"command": "x"}\n  "b": {}\n }\n}')
+    write(home / ".claude.json", servers(u="user"))
+
+    loaded = load(project, home)
+
+    assert list(commands(loaded)) == ["u"]
+    [problem] = loaded.problems
+    assert (problem.file, problem.line, problem.column) == (str(project / ".mcp.json"), 4, 3)
+
+
+@pytest.mark.parametrize("mark", [b"\xef\xbb\xbf", b"\xff\xfe"])
+def test_byte_order_marks_are_accepted(project: Path, home: Path, mark: bytes) -> None:
+    """A file that a Windows editor saved loads (fault 22)."""
+    encoding = "utf-8" if len(mark) == 3 else "utf-16-le"
+    (project / ".mcp.json").write_bytes(mark + json.dumps(servers(a="ä")).encode(encoding))
+
+    assert commands(load(project, home)) == {"a": ("ä", "project")}
+
+
+def test_project_servers_wait_for_approval(project: Path, home: Path) -> None:
+    """Without a yes a project server is disabled and pending, and a note says what to do (S023, fault 109)."""
+    write(project / ".mcp.json", {"mcpServers": {"a": {"command": "/bin/sh", "args": ["-c", "touch ran-unasked"]}}})
+
+    loaded = load(project, home, approve_project=False)
+
+    [spec] = loaded.specs
+    assert (spec.is_enabled, spec.disabled_reason) == (False, "pending-approval")
+    assert [note.code for note in loaded.notes] == ["pending-approval"]
+    assert APPROVE_PROJECT in loaded.notes[0].text
+
+
+@pytest.mark.parametrize("scope", ["user", "local", "dynamic"])
+def test_other_scopes_need_no_approval(project: Path, home: Path, scope: str) -> None:
+    """What the user configured runs without asking."""
+    write(home / ".claude.json", servers(a="user") if scope == "user" else {"projects": {str(project): servers(a="l")}})
+    configs = [json.dumps(servers(a="x"))] if scope == "dynamic" else []
+
+    [spec] = load(project, home, approve_project=False, configs=configs).specs
+
+    assert (spec.is_enabled, spec.scope) == (True, scope)
+
+
+def test_ways_to_approve(project: Path, home: Path) -> None:
+    """A yes comes by argument, by environment, or from stored choices; a stored no stands."""
+    write(project / ".mcp.json", servers(a="x"))
+    [spec] = load(project, home).specs
+    hashes = Approvals(hashes=frozenset({definition_hash(spec)}))
+    no = Approvals(disabled=frozenset({"a"}))
+
+    def enabled(**options: object) -> tuple[bool, str]:
+        [loaded] = load(project, home, **{"approve_project": False, **options}).specs
+        return loaded.is_enabled, loaded.disabled_reason
+
+    assert enabled(environ={APPROVE_PROJECT: "1"})[0]
+    assert enabled(approvals=hashes)[0]
+    assert not enabled(environ={APPROVE_PROJECT: "0"})[0]
+    assert enabled(approvals=no, approve_project=True) == (False, "rejected")
+
+
+def test_pending_project_server_hides_no_user_server(project: Path, home: Path) -> None:
+    """A repository cannot switch off a server of the user by using its name (S017)."""
+    write(project / ".mcp.json", servers(a="project"))
+    write(home / ".claude.json", servers(a="user"))
+
+    loaded = load(project, home, approve_project=False)
+
+    assert commands(loaded) == {"a": ("user", "user")}
+    assert [lost.scope for lost in loaded.shadowed] == [Scope.PROJECT]
+
+
+def test_names_that_collide_are_noted(project: Path, home: Path) -> None:
+    """Two names with one normal form, and a name that cannot be parsed back, are told (S175, S180)."""
+    write(home / ".claude.json", servers(**{"my db": "x", "my_db": "y", "a__b": "z"}))
+
+    codes = [note.code for note in load(project, home).notes]
+
+    assert sorted(codes) == ["double-underscore", "name-collision"]
+
+
+def test_env_file_beside_the_configuration(project: Path, home: Path) -> None:
+    """A relative envFile is looked for beside its configuration; a pipe in its place is refused."""
+    write(project / ".env", "A=1")
+    os.mkfifo(project / "pipe")
+    text = {"mcpServers": {n: {"command": "x", "envFile": f} for n, f in [("a", ".env"), ("b", "pipe"), ("c", "\0")]}}
+    write(project / ".mcp.json", text)
+
+    loaded = load(project, home)
+
+    assert [spec.target for spec in loaded.specs] == [StdioTarget("x", environment={"A": "1"})]
+    assert [problem.server for problem in loaded.problems] == ["b", "c"]
+
+
+def test_no_value_is_told(project: Path, home: Path) -> None:
+    """Nothing that is loaded, told or shown holds a secret of file or environment (S030, S354)."""
+    entry = {"command": "x", "args": ["--t=canary", "${T}"], "env": {"A": "canary ", "B": "${T} ", "C": "${NO}canary"}}
+    remote = {"url": "https://u:canary@h/canary?canary", "headers": {"A": "canary", "B": "${T}"}}
+    write(home / ".claude.json", {"mcpServers": {"a": entry, "b": remote, "c": {**entry, "era": "canary"}}})
+    write(project / ".mcp.json", {"mcpServers": {"a": entry, "d": {**remote, "url": "canary://${T}"}}})
+
+    loaded = load(project, home, environ={"T": "canary"}, configs=['{"mcpServers": {"x": canary}}'])
+
+    assert len(loaded.problems) == 3
+    assert "canary" not in repr(loaded) + "".join(map(str, (*loaded.problems, *loaded.notes, *loaded.shadowed)))
+
+
+def test_unset_variable_may_be_fatal(project: Path, home: Path) -> None:
+    """A host may refuse entries whose variables are not set (fault 26)."""
+    write(home / ".claude.json", {"mcpServers": {"a": {"command": "x", "env": {"A": "${NO}"}}, "b": {"command": "y"}}})
+
+    loaded = load(project, home, is_unset_fatal=True)
+
+    assert list(commands(loaded)) == ["b"]
+    assert [problem.category for problem in loaded.problems] == ["unset_variable"]
+
+
+async def serve(link: object) -> None:
+    """A stand-in for an in-process server."""
+
+
+def test_mapping_of_a_program() -> None:
+    """A mapping holds entries as in a file, specs, and in-process servers, in its own order (S016, S087)."""
+    given = ServerSpec(name="other", target=StdioTarget("y"))
+    loaded = specs_from_mapping(
+        {
+            "mcpServers": {
+                "calc": InProcessTarget(serve),
+                "a": {"command": "x", "args": ("b", 1), "cwd": Path("/w"), "env": {"T": "${T}"}},
+                "s": given,
+                "r": {"type": "http", "url": "https://h"},
+            }
+        },
+        {"T": "t"},
+    )
+
+    assert loaded.problems == ()
+    assert [(spec.name, spec.target) for spec in loaded.specs] == [
+        ("calc", InProcessTarget(serve)),
+        ("a", StdioTarget("x", ("b", "1"), {"T": "t"}, "/w")),
+        ("s", StdioTarget("y")),
+        ("r", RemoteTarget("https://h")),
+    ]
+    assert loaded.specs[2] == evolve(given, name="s")
+
+
+@pytest.mark.parametrize(
+    "mapping", [{"servers": {"a": {"command": "x"}}}, {"mcpServers": [1]}, {"a": {"command": "x"}}]
+)
+def test_mapping_without_our_table(mapping: dict[str, object]) -> None:
+    """A mapping of another shape is a problem, not an empty fleet (S001)."""
+    loaded = specs_from_mapping(mapping, {})
+
+    assert (loaded.specs, len(loaded.problems)) == ((), 1)
+
+
+def test_mapping_with_an_object_of_no_json_kind() -> None:
+    """An entry that holds something else is told with its key; the others run."""
+    loaded = specs_from_mapping({"mcpServers": {"a": {"command": object()}, "b": object(), "c": {"command": "x"}}}, {})
+
+    assert [spec.name for spec in loaded.specs] == ["c"]
+    assert [problem.server for problem in loaded.problems] == ["a", "b"]
+
+
+def test_a_thousand_servers_load_and_each_fault_is_placed(project: Path, home: Path) -> None:
+    """A large file with every other entry wrong loads the rest and gives each problem its own line (fault 21)."""
+    entries = {
+        f"s{i}": {"command": "x", "args": ["${HOME}", str(i)], "env": {"A": 5}} if i % 2 else {"command": i}
+        for i in range(1000)
+    }
+    write(project / ".mcp.json", "// commented\n" + json.dumps({"mcpServers": entries}, indent=2))
+
+    loaded = load(project, home, environ={"HOME": "/h"})
+
+    assert [spec.name for spec in loaded.specs] == [f"s{i}" for i in range(1, 1000, 2)]
+    assert [problem.server for problem in loaded.problems] == [f"s{i}" for i in range(0, 1000, 2)]
+    assert len({problem.line for problem in loaded.problems}) == 500
