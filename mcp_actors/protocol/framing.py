@@ -32,6 +32,11 @@ class LineFramer:
         """How much of an unfinished line is held."""
         return len(self._pending)
 
+    @property
+    def is_over(self) -> bool:
+        """Whether a line broke the bound: the next `feed` raises, if the last one did not."""
+        return self._is_over
+
     def feed(self, chunk: bytes) -> list[bytes]:
         """Take what one read gave and return the lines it completes, oldest first.
 

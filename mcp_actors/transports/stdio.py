@@ -10,6 +10,7 @@ words; everybody who asks gets that cause (faults 5, 17).
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import re
@@ -224,10 +225,9 @@ class StdioTransport:
                     outbox.heard()
                     try:
                         self._sort(framer.feed(chunk), sink)
-                        if framer.pending_bytes > self.settings.max_message_bytes + 1:
+                        if framer.is_over:
                             framer.feed(b"")
                     except RemoteProtocolError:
-                        del framer
                         self._end(self._too_large)
                         await self._judged.wait()
                 if len(chunk) < size:
@@ -309,6 +309,9 @@ class StdioTransport:
         steps = ladder.rungs(self.settings)
         with trio.CancelScope(shield=True, deadline=trio.current_time() + ladder.bound(steps)):
             await ladder.climb(child, steps, self.hurry)
+        # What it wrote at the very end may not have been read yet.
+        with contextlib.suppress(OSError):
+            self._stderr.feed(os.read(child.stderr, _READ_BYTES))
         if not child.is_gone():
             self._notes.append(f"process group {child.pid} outlived SIGKILL")
         elif self.journal is not None:

@@ -56,13 +56,13 @@ def child_spec(name: str, *args: str, environment=None, cwd=None) -> ServerSpec:
     """A server that is one of the scripts in `children/`."""
     path = str(CHILDREN / name)
     command = ["/bin/sh", path] if name.endswith(".sh") else [*PYTHON, path]
+    if name.endswith(".sh"):
+        environment = {"PYTHON": sys.executable}
     return ServerSpec(name.split(".")[0], StdioTarget(command[0], (*command[1:], *args), environment or {}, cwd))
 
 
 def make(name: str, *args: str, settings: Settings = SHORT, environment=None, **more) -> StdioTransport:
-    return StdioTransport(
-        child_spec(name, *args, environment=environment), settings, environ={**os.environ, "PYTHON": PYTHON[0]}, **more
-    )
+    return StdioTransport(child_spec(name, *args, environment=environment), settings, environ=dict(os.environ), **more)
 
 
 class Wire:

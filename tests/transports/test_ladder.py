@@ -81,7 +81,7 @@ def test_waits_may_be_zero_and_a_kill_is_still_reaped() -> None:
 )
 async def test_rungs_end_when_the_tree_is_gone(tree, steps, seconds, autojump_clock) -> None:
     """Each rung is left at the moment the tree is gone, and the whole is the sum of the waits (S137, S143)."""
-    if EOF_STEP == tree.obeys:
+    if tree.obeys == EOF_STEP:
         tree._take = tree.steps.append
         tree.dies = 0.0
         tree.is_gone = lambda: len(tree.steps) >= 2

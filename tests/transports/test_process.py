@@ -120,7 +120,12 @@ def test_failed_spawn_leaves_nothing(argv, more, error) -> None:
 
 @pytest.mark.parametrize(
     ("status", "words"),
-    [(0, "exited with status 0"), (3, "exited with status 3"), (-9, "killed by SIGKILL"), (-200, "killed by signal 200")],
+    [
+        (0, "exited with status 0"),
+        (3, "exited with status 3"),
+        (-9, "killed by SIGKILL"),
+        (-200, "killed by signal 200"),
+    ],
 )
 def test_exit_is_described(status, words) -> None:
     """Codes and signals are said in words."""

@@ -58,7 +58,9 @@ def test_descendants_are_children_and_theirs() -> None:
     """The whole tree below a process is found."""
     script = "cat & (cat; true) & echo go; wait"
     child = subprocess.Popen(
-        ["/bin/sh", "-c", "exec 3<&0; " + script.replace("cat", "cat <&3")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ["/bin/sh", "-c", "exec 3<&0; " + script.replace("cat", "cat <&3")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     )
     assert child.stdout is not None
     child.stdout.readline()

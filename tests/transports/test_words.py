@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +20,7 @@ def test_lines_do_not_depend_on_chunks(cuts) -> None:
     words = LastLines()
     edges = [0, *sorted(cuts), len(TEXT)]
 
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in itertools.pairwise(edges):
         words.feed(TEXT[start:end])
 
     assert words.tail() == LINES

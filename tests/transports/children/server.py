@@ -70,6 +70,12 @@ def main():
         ignore_all()
         ready()
         echo()
+    elif MODE == "hermit":  # outlives its runtime: answers once, then hears nothing
+        ignore_all()
+        next(lines())
+        ready()
+        while True:
+            time.sleep(3600)
     elif MODE == "exit":  # fault 5
         write(b"ERROR: TOKEN missing\n", 2)
         sys.exit(int(sys.argv[2]))

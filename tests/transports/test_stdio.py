@@ -1,0 +1,330 @@
+"""`stdio`: the transport itself. Its faults in the field are in test_faults_stdio.py."""
+
+from __future__ import annotations
+
+import os
+import signal
+from functools import partial
+from pathlib import Path
+
+import pytest
+import trio
+
+from mcp_actors.config.settings import Settings
+from mcp_actors.config.specs import RemoteTarget, ServerSpec, StdioTarget
+from mcp_actors.errors import ConnectFailed, LocalProtocolError, TransportBroken, TransportClosed
+from mcp_actors.protocol.types import Frame
+from mcp_actors.transports import ladder, procfs
+from mcp_actors.transports.leftovers import open_journal
+from mcp_actors.transports.stdio import StdioTransport
+from tests.transports.stdio_kit import SHORT, Sink, make, nobody_left, opened, our_children
+
+
+async def test_frames_go_and_come() -> None:
+    """A frame is a line on the child's input; its lines are delivered as they are."""
+    with trio.fail_after(10), nobody_left():
+        async with opened(make("server.py", "echo")) as wire:
+            await wire.send(b'{"id":1}')
+            await wire.send('{"text":"ü 😀"}'.encode())
+
+            assert await wire.sink.wait_for(2) == [b'{"echo":{"id":1}}', '{"echo":{"text":"ü 😀"}}'.encode()]
+
+
+async def test_concurrent_senders_keep_their_frames_whole() -> None:
+    """Frames of many tasks arrive each whole and each once."""
+    with trio.fail_after(10):
+        async with opened(make("server.py", "echo")) as wire:
+            async with trio.open_nursery() as nursery:
+                for n in range(200):
+                    nursery.start_soon(wire.send, b'{"id":%d,"pad":"%s"}' % (n, b"p" * (n * 100)))
+            lines = await wire.sink.wait_for(200)
+
+    assert {line.split(b",")[0] for line in lines} == {b'{"echo":{"id":%d' % n for n in range(200)}
+
+
+async def test_line_break_in_a_frame_is_refused() -> None:
+    """A frame that would become two lines is our bug, and nothing is sent."""
+    with trio.fail_after(10):
+        async with opened(make("server.py", "echo")) as wire:
+            with pytest.raises(LocalProtocolError):
+                await wire.send(b'{"a":\n1}')
+            await wire.send(b"{}")
+
+            assert await wire.sink.wait_for(1) == [b'{"echo":{}}']
+
+
+async def test_send_outside_of_run() -> None:
+    """Before the start and after our close, sending says that we closed it."""
+    transport = make("server.py", "echo")
+    with pytest.raises(TransportClosed, match="not started"):
+        await transport.send(Frame(b"{}"))
+
+    async with opened(transport):
+        pass
+
+    with pytest.raises(TransportClosed, match="closed by us"):
+        await transport.send(Frame(b"{}"))
+
+
+async def test_sender_that_waits_is_told_of_the_close() -> None:
+    """A sender held up by a deaf child does not outlive the transport."""
+    errors = []
+
+    async def sender(wire):
+        try:
+            await wire.send(b"x" * 1_500_000)
+            await wire.send(b"x" * 1_500_000)
+        except TransportClosed as error:
+            errors.append(error)
+
+    with trio.fail_after(10), nobody_left():
+        async with trio.open_nursery() as nursery:
+            async with opened(make("server.py", "deaf")) as wire:
+                await wire.sink.wait_for(1)
+                nursery.start_soon(sender, wire)
+                await trio.testing.wait_all_tasks_blocked(0.01)
+
+    assert len(errors) == 1
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        (StdioTarget("/nonexistent"), "does not exist"),
+        (StdioTarget("no-such-command", environment={"PATH": "/usr/lib"}), "/usr/lib"),
+        (StdioTarget("cat", cwd="/nonexistent"), "directory to start in does not exist: /nonexistent"),
+        (StdioTarget("cat", ("a\0b",)), "could not start 'cat'"),
+        (StdioTarget("cat", environment={"A=B": "x"}), "could not start 'cat'"),
+        (StdioTarget("cat", ("x" * 3_000_000,)), "Argument list too long"),
+    ],
+)
+async def test_failed_start_is_typed(target, words) -> None:
+    """A program that cannot be started is a ConnectFailed with the server's name, and leaves nothing (fault 15)."""
+    transport = StdioTransport(ServerSpec("bad", target), Settings(), environ={"PATH": "/bin:/usr/bin"})
+    with nobody_left(), pytest.raises(ConnectFailed, match=r"^bad: ") as caught:
+        await transport.run(Sink())
+
+    assert words in str(caught.value)
+
+
+async def test_script_without_interpreter_line_is_a_failed_start(tmp_path) -> None:
+    """A file that is executable and no program is reported, not raised as a bug."""
+    script = tmp_path / "junk"
+    script.write_bytes(b"\x01\x02")
+    script.chmod(0o755)
+    transport = StdioTransport(ServerSpec("bad", StdioTarget(str(script))), Settings(), environ={})
+
+    with pytest.raises(ConnectFailed, match="Exec format error"):
+        await transport.run(Sink())
+
+
+def test_only_stdio_targets_are_taken() -> None:
+    """Another kind of target is the caller's bug."""
+    with pytest.raises(TypeError):
+        StdioTransport(ServerSpec("x", RemoteTarget("http://h/")), Settings(), environ={})
+
+
+async def test_working_directory_and_relative_command(tmp_path) -> None:
+    """A relative command starts from the entry's directory."""
+    (tmp_path / "server").symlink_to("/bin/cat")
+    target = StdioTarget("./server", cwd=str(tmp_path))
+    transport = StdioTransport(ServerSpec("x", target), Settings(), environ={})
+
+    with trio.fail_after(10):
+        async with opened(transport) as wire:
+            await wire.send(b"{}")
+            await wire.sink.wait_for(1)
+
+            assert Path(f"/proc/{wire.pid}/cwd").readlink() == tmp_path
+
+
+async def test_diagnostics_describe_without_side_effects() -> None:
+    """Before, during and after, the transport tells what it knows."""
+    transport = make("server.py", "exit", "4")
+    before = transport.diagnostics()
+    with trio.fail_after(10):
+        async with opened(transport) as wire:
+            await wire.end()
+    after = transport.diagnostics()
+
+    assert (before.pid, before.exit_status, before.stderr_tail) == (None, None, ())
+    assert (after.exit_status, after.stderr_tail) == (4, ("ERROR: TOKEN missing",))
+    assert (transport.kind, transport.is_exchange) == ("stdio", False)
+    assert transport.shutdown_bound == ladder.bound(ladder.rungs(SHORT))
+
+
+async def test_child_that_closes_its_output_is_broken_and_stopped() -> None:
+    """A child that can answer no more is no server, even if it lives."""
+    with trio.fail_after(10), nobody_left():
+        async with opened(make("server.py", "close-stdout")) as wire:
+            error = await wire.end()
+
+    assert isinstance(error, TransportBroken)
+    assert error.reason == "closed its standard output"
+
+
+async def test_child_that_closes_its_input_is_broken_and_stopped() -> None:
+    """A child that can be asked no more is no server; the sender is told why."""
+    with trio.fail_after(10), nobody_left():
+        async with opened(make("server.py", "close-stdin")) as wire:
+            await wire.sink.wait_for(1)
+            with pytest.raises(TransportBroken, match="closed its standard input"):
+                await wire.send(b"{}")
+            error = await wire.end()
+
+    assert error.reason == "closed its standard input"
+
+
+async def test_answer_before_death_is_delivered() -> None:
+    """What a child wrote before it died arrives; the end comes after it, with status and last words."""
+    with trio.fail_after(10):
+        async with opened(make("server.py", "answer-exit")) as wire:
+            await wire.send(b"1")
+            error = await wire.end()
+
+    assert wire.sink.raw == [b'{"last":1}']
+    assert (error.reason, error.exit_status, error.stderr_tail) == ("exited with status 7", 7, ("xxx",))
+
+
+async def test_end_is_told_before_a_slow_stop() -> None:
+    """The cause is known while the rest of the tree still takes its time to leave (fault 17)."""
+    told = []
+    transport = make("wrapper.sh", "leave", "told", settings=Settings())
+    with trio.fail_after(20), nobody_left():
+        async with opened(transport) as wire:
+            transport.on_end = lambda error: told.append((error, wire.ended.is_set()))
+            transport.hurry.press()
+            await wire.end()
+
+    assert [(type(error), error.exit_status, ended) for error, ended in told] == [(TransportBroken, 3, False)]
+
+
+async def test_stderr_lines_reach_the_listener_rate_limited() -> None:
+    """Lines go to the listener, cleaned, at most so many a second (fault 8)."""
+    lines: list[str] = []
+    with trio.fail_after(10):
+        async with opened(make("server.py", "stderr", on_stderr=lines.append)) as wire:
+            await wire.send(b"{}")
+            await wire.sink.wait_for(1)
+
+    assert 1 <= len(lines) < 1024
+    assert max(map(len, lines)) <= 500
+
+
+async def test_exception_of_a_sink_still_stops_the_child() -> None:
+    """A bug above is not hidden, and leaves no child."""
+
+    class Bug(Exception):
+        pass
+
+    class BadSink(Sink):
+        def deliver(self, raw):
+            raise Bug
+
+    with trio.fail_after(10), nobody_left(), pytest.RaisesGroup(Bug):
+        await make("server.py", "stubborn").run(BadSink())
+
+
+async def test_journal_holds_the_child_while_it_lives(tmp_path) -> None:
+    """The child is recorded at its start and forgotten at its end (fault 4)."""
+    transport = make("server.py", "echo", journal=open_journal(tmp_path / "children"))
+    with trio.fail_after(10):
+        async with opened(transport) as wire:
+            during = [path.name for path in (tmp_path / "children").iterdir()]
+            assert during == [f"{wire.pid}.child"]
+
+    assert list((tmp_path / "children").iterdir()) == []
+
+
+class CancelAtStep(trio.abc.Instrument):
+    """Cancels a scope before the n-th step of any task below it."""
+
+    def __init__(self, scope, step) -> None:
+        self.scope, self.left, self.home = scope, step, trio.lowlevel.current_task()
+
+    def before_task_step(self, task) -> None:
+        self.left -= task is self.home or task.parent_nursery is not None
+        if self.left == 0:
+            self.scope.cancel()
+
+
+@pytest.mark.parametrize("mode", ["echo", "stubborn"])
+async def test_cancel_sweep_leaves_no_child(mode) -> None:
+    """Cancelled at any step from the spawn to the first answer, nothing is left (fault 94, S145)."""
+    quick = Settings(stop_interrupt=0.0, stop_terminate=0.0)
+    step = reached = 0
+    with trio.fail_after(60):
+        while not reached:
+            step += 1
+            with nobody_left():
+                with trio.CancelScope() as scope:
+                    instrument = CancelAtStep(scope, step)
+                    trio.lowlevel.add_instrument(instrument)
+                    try:
+                        async with opened(make("server.py", mode, settings=quick)) as wire:
+                            if mode == "echo":
+                                await wire.send(b"{}")
+                            await wire.sink.wait_for(1)
+                            reached = step
+                    finally:
+                        trio.lowlevel.remove_instrument(instrument)
+
+    assert reached > 5
+
+
+@pytest.mark.parametrize("moment", ["spawned", "ready"])
+async def test_interrupted_start_leaves_no_child(moment) -> None:
+    """A scope that is already cancelled spawns nothing; one cancelled at the start leaves nothing."""
+    with nobody_left():
+        with trio.CancelScope() as scope:
+            if moment == "spawned":
+                scope.cancel()
+            async with trio.open_nursery() as nursery:
+                await nursery.start(partial(make("server.py", "stubborn").run, Sink()))
+                scope.cancel()
+
+
+async def test_outer_shield_is_not_needed() -> None:
+    """Leaving by an error beside it stops the child before the error goes on."""
+
+    class Beside(Exception):
+        pass
+
+    before = our_children()
+    with trio.fail_after(10), pytest.RaisesGroup(Beside):
+        async with opened(make("server.py", "stubborn")) as wire:
+            await wire.sink.wait_for(1)
+            raise Beside
+
+    assert our_children() == before
+
+
+async def test_child_sees_ladder_in_order() -> None:
+    """A child that obeys SIGTERM only is asked with SIGINT first (S136)."""
+    settings = Settings(stop_interrupt=0.1, stop_terminate=5.0)
+    transport = make("server.py", "rungs", "SIGTERM", settings=settings)
+    with trio.fail_after(10):
+        async with opened(transport) as wire:
+            await wire.sink.wait_for(1)
+
+    assert transport.diagnostics().stderr_tail == ("caught SIGINT", "caught SIGTERM")
+    assert transport.diagnostics().exit_status == 0
+
+
+@pytest.mark.parametrize(("mode", "status"), [(("rungs", "SIGINT"), 0), (("eof",), 0), (("stopped",), -signal.SIGKILL)])
+async def test_child_leaves_at_the_rung_it_knows(mode, status) -> None:
+    """End of input, SIGINT, and for a stopped process SIGKILL: each ends it."""
+    settings = Settings(stop_interrupt=10.0 if mode[0] != "stopped" else 0.05, stop_terminate=0.05)
+    transport = make("server.py", *mode, settings=settings)
+    with trio.fail_after(8), nobody_left():
+        async with opened(transport) as wire:
+            await wire.sink.wait_for(1)
+            while mode[0] == "stopped" and state_of(wire.pid) != "T":
+                await trio.lowlevel.checkpoint()
+
+    assert transport.diagnostics().exit_status == status
+
+
+def state_of(pid: int) -> str | None:
+    row = procfs.read_stat(pid)
+    return row.state if row else None
