@@ -194,7 +194,7 @@ class StdioServer:
         speaks_modern = MODERN[0] in self.revisions
         speaks_legacy = LEGACY[0] in self.revisions
         is_modern = speaks_modern and (revision is not None or method == "server/discover" or not speaks_legacy)
-        if method == "initialize" and not (is_modern and speaks_legacy):
+        if method == "initialize" and (speaks_legacy or not is_modern or revision is None):
             wanted = params.get("protocolVersion")
             if not speaks_legacy:
                 raise self.wrong_revision(str(wanted))
