@@ -12,6 +12,7 @@ import os
 import random
 from collections.abc import Mapping
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -36,6 +37,7 @@ from mcp_actors.loading import LoadedConfig, load_config, specs_from_mapping
 from mcp_actors.tools.naming import server_prefix
 from mcp_actors.tools.results import ToolResult
 from mcp_actors.transports.ladder import Hurry
+from mcp_actors.transports.leftovers import open_journal, sweep
 from mcp_actors.transports.opening import open_transport
 
 if TYPE_CHECKING:
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.tools.catalog import Catalog, Tool
     from mcp_actors.transports.base import Transport
+    from mcp_actors.transports.leftovers import Journal
 
 __all__ = ["ConfigLike", "Runtime", "open_runtime"]
 
@@ -297,6 +300,7 @@ async def open_runtime(
     settings: Settings | None = None,
     environ: Mapping[str, str] | None = None,
     transports: Callable[[ServerSpec], Transport] | None = None,
+    state_dir: Path | None = None,
 ) -> AsyncIterator[Runtime]:
     """Run a fleet while the block runs.
 
@@ -309,6 +313,8 @@ async def open_runtime(
         settings: numbers; None: read from `environ`.
         environ: environment for settings, ``${VAR}`` and children; None: this process's.
         transports: builds the transport of a spec, for transports of your own; None: the shipped ones.
+        state_dir: where living children are noted, so that the next run with the same directory stops what a killed run
+            left behind before it starts anything (fault 4); None: nowhere.
 
     Raises:
         ConfigError: `config` as a whole cannot be used; a bad entry is a problem of its own (`Runtime.problems`).
@@ -324,8 +330,10 @@ async def open_runtime(
     loaded = _load(config, environ)
     hurry = Hurry()
     registry = Registry(window=settings.publish_window)
-    opener = _opener(settings, environ, hurry) if transports is None else transports
-    supervisor = Supervisor(settings, registry.mailbox.ref, opener, chance=_chance)
+    if transports is None:
+        journal = None if state_dir is None else await _open_journal(state_dir, settings, hurry)
+        transports = partial(open_transport, settings=settings, environ=environ, journal=journal, hurry=hurry)
+    supervisor = Supervisor(settings, registry.mailbox.ref, transports, chance=_chance)
     runtime = Runtime(settings, registry, supervisor, loaded, hurry)
     closing = trio.Event()
     try:
@@ -386,8 +394,12 @@ def _load(config: ConfigLike, environ: Mapping[str, str]) -> LoadedConfig:
     return loaded
 
 
-def _opener(settings: Settings, environ: Mapping[str, str], hurry: Hurry) -> Callable[[ServerSpec], Transport]:
-    return lambda spec: open_transport(spec, settings, environ=environ, hurry=hurry)
+async def _open_journal(state_dir: Path, settings: Settings, hurry: Hurry) -> Journal | None:
+    """Stop what an earlier run left behind, then open the journal of this one."""
+    directory = state_dir / "children"
+    for leftover in await sweep(directory, settings, hurry=hurry):
+        logger.warning("[MCP:%s] stopped pid=%d, left behind by an earlier run", leftover.server, leftover.pid)
+    return open_journal(directory)
 
 
 def _stop_bound(settings: Settings) -> float:

@@ -3,9 +3,9 @@
 What this is not: the connection, which decides when there is a wire; nor the meaning of an answer (`protocol.session`).
 
 A call costs no mailbox hop, no nursery and no cancel scope: the session gives id and frame, the transport takes it in
-the caller's own task, the caller waits on its `Slot`, and the transport's reader fills that. Deadlines of all calls live
-in one watchdog. On transports whose `send` is the whole exchange, that runs in a task of the connection, so that progress
-still reaches the caller and its end can be cut without the caller's.
+the caller's own task, the caller waits on its `Slot`, and the transport's reader fills that. Deadlines of all calls
+live in one watchdog. On transports whose `send` is the whole exchange, that runs in a task of the connection, so that
+progress still reaches the caller and its end can be cut without the caller's.
 """
 
 from __future__ import annotations
