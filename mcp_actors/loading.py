@@ -34,7 +34,15 @@ from mcp_actors.tools.naming import normalise
 if TYPE_CHECKING:
     from mcp_actors.jsontypes import Json
 
-__all__ = ["APPROVE_PROJECT", "MAX_FILE_BYTES", "LoadedConfig", "load_config", "specs_from_mapping"]
+__all__ = [
+    "APPROVE_PROJECT",
+    "MAX_FILE_BYTES",
+    "LoadedConfig",
+    "finish",
+    "load_config",
+    "read_bounded",
+    "specs_from_mapping",
+]
 
 # A thousand servers take 300 kB; `~/.claude.json` of a long-time user a few MB.
 MAX_FILE_BYTES = 64 * 1024 * 1024

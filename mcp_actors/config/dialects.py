@@ -25,11 +25,13 @@ __all__ = [
     "Translation",
     "Translator",
     "codex",
+    "copy_of",
     "cursor",
     "gemini",
     "input_variable",
     "mcporter",
     "opencode",
+    "same",
     "vscode",
 ]
 

@@ -124,7 +124,7 @@ def structure_entry(raw: JsonObject) -> tuple[Entry | None, list[FieldFault]]:
     from cattrs import BaseValidationError
 
     try:
-        entry = converter().structure(given, Entry)
+        entry = _converter().structure(given, Entry)
     except BaseValidationError as exc:
         faults += _faults_of(exc, ())
         return None, faults
@@ -191,7 +191,7 @@ def _number(value: object, _: object) -> float:
 
 
 @cache
-def converter() -> Converter:
+def _converter() -> Converter:
     """The converter of this border: strict kinds, all faults at once."""
     from cattrs import Converter
     from cattrs.gen import make_dict_structure_fn, override

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mcp_actors.config.notes import Findings, KeyPath
     from mcp_actors.jsontypes import Json, JsonObject
 
-__all__ = ["CLAUDE_CODE", "FORMATS", "Format", "ServerTable", "format_of_path", "parse_env_file"]
+__all__ = ["CLAUDE_CODE", "FORMATS", "Format", "ServerTable", "fill_env_file", "format_of_path", "parse_env_file"]
 
 # Tables of servers of other programs: found in a file of ours they mean a mistake, not an empty file (S001).
 FOREIGN_TABLES: tuple[KeyPath, ...] = (("servers",), ("mcp_servers",), ("mcp", "servers"), ("context_servers",))

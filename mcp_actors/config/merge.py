@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from mcp_actors.config.sources import SourceReading
 
-__all__ = ["PRECEDENCE", "Merged", "endpoint_of", "merge"]
+__all__ = ["PRECEDENCE", "Merged", "endpoint_of", "merge", "shadow"]
 
 # Lowest first (S018). Enterprise is not merged but exclusive (S025); its place here only orders a set of its own.
 PRECEDENCE: tuple[Scope, ...] = (

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mcp_actors.config.specs import Scope, ServerSpec
     from mcp_actors.jsontypes import Json
 
-__all__ = ["SourceReading", "SourceText", "Surroundings", "read_document", "read_source"]
+__all__ = ["SourceReading", "SourceText", "Surroundings", "parse_source", "read_document", "read_source"]
 
 
 def _no_files(path: str, directory: str) -> bytes:  # noqa: ARG001 - the shape of a reader
