@@ -11,13 +11,13 @@ import os
 import signal
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from mcp_actors.cli import exits, output
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from mcp_actors.actors.lifecycle import ServerStatus
     from mcp_actors.cli.fleet import Plan
@@ -49,36 +49,46 @@ def run_run(shared: GlobalOptions, own: argparse.Namespace) -> int:
     return code
 
 
-async def _run(plan: Plan) -> int:
-    import trio
-
+async def _run(plan: Plan) -> NoReturn:
     from mcp_actors.cli.fleet import open_fleet
 
-    async with open_fleet(plan) as runtime, trio.open_nursery() as nursery:
-        nursery.start_soon(_tell_changes, runtime)
-        await runtime.wait_ready()
-        counts: dict[str, int] = {}
-        for status in runtime.status().values():
-            counts[str(status.state)] = counts.get(str(status.state), 0) + 1
-        _say("running: " + (", ".join(f"{count} {state}" for state, count in counts.items()) or "no servers"))
-        await trio.sleep_forever()
+    async with open_fleet(plan) as runtime:
+        await _tell_changes(runtime, plan.names)
 
 
-async def _tell_changes(runtime: Runtime) -> None:
+async def _tell_changes(runtime: Runtime, names: Sequence[str]) -> NoReturn:
+    """Log each change, and once that every server was tried. Runs until cancelled."""
     from mcp_actors.cli.fleet import published
 
+    # Name -> the status that its last line told of.
+    told: dict[str, ServerStatus] = {}
+    is_told = False
     with runtime.watch() as changes:
-        told: dict[str, ServerStatus] = {}
         for status in runtime.status().values():
             told[status.name] = status
             _say(change_line(None, status))
-        async for change in changes:
+        while True:
+            if not is_told and all(name in told and _is_tried(told[name]) for name in names):
+                is_told = True
+                _say(_summary(told.values()))
+            change = await anext(changes)
             old, new = told.pop(change.name, None), change.new
             if new is not None and new.is_connected:
                 new = await published(runtime, new)
             _say(change_line(old, new))
             if new is not None:
                 told[new.name] = new
+
+
+def _is_tried(status: ServerStatus) -> bool:
+    return status.is_settled or status.attempt > 0
+
+
+def _summary(statuses: Iterable[ServerStatus]) -> str:
+    counts: dict[str, int] = {}
+    for status in statuses:
+        counts[str(status.state)] = counts.get(str(status.state), 0) + 1
+    return "running: " + (", ".join(f"{count} {state}" for state, count in counts.items()) or "no servers")
 
 
 def _key(status: ServerStatus) -> tuple[object, ...]:

@@ -1,0 +1,171 @@
+"""Signals and closed pipes, end to end: a clean stop at any moment, and nothing left."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+
+import pytest
+
+from mcp_actors.cli.processes import descendants
+from tests.cli.command import PATIENCE, config, environment, is_alive, run, server, shell, start
+
+CLOCK = server(program="clock", era="legacy")
+MUTE = shell("exec sleep 60")
+# Ends neither at end-of-file nor at a polite signal, once its server has ended.
+STUBBORN_SCRIPT = "trap '' INT TERM HUP; {server}; while :; do sleep 60; done"
+
+
+def stubborn():
+    clock = server(program="clock")
+    words = " ".join(f"'{word}'" for word in [clock["command"], *clock["args"]])
+    return shell(STUBBORN_SCRIPT.format(server=words))
+
+
+def read_until(stream, text):
+    """Read lines up to one that holds `text`; give them all."""
+    lines = []
+    for line in stream:
+        lines.append(line)
+        if text in line:
+            return lines
+    raise AssertionError(f"no {text!r} in {lines}")
+
+
+def tree(process):
+    return [child.pid for child in descendants(process.pid)]
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130), (signal.SIGHUP, 0)], ids=["TERM", "INT", "HUP"]
+)
+def test_run_stops_cleanly(number, code):
+    """`run` tells each change of state and ends on a signal with its code, leaving no child."""
+    with start("run", *config(clock=CLOCK, bad={"command": "/nonexistent"})) as process:
+        said = read_until(process.stderr, "running:")
+        children = tree(process)
+        process.send_signal(number)
+        out, rest = process.communicate(timeout=PATIENCE)
+
+    assert process.returncode == code, rest
+    assert any("clock: pending -> connected (ready) revision=2025-11-25 tools=2 pid=" in line for line in said)
+    assert any("bad: pending -> failed" in line for line in said)
+    assert "stopped after" in rest
+    assert "Traceback" not in rest
+    assert out == ""
+    assert children
+    assert not any(is_alive(child) for child in children)
+
+
+def test_run_tells_of_a_death():
+    """A child that is killed from outside is told of, with how it ended."""
+    with start("run", *config(clock=CLOCK)) as process:
+        read_until(process.stderr, "running:")
+        os.kill(tree(process)[0], signal.SIGKILL)
+        said = read_until(process.stderr, "SIGKILL")
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=PATIENCE)
+
+    assert "clock: connected -> " in said[-1]
+    assert process.returncode == 0
+
+
+def test_second_signal_hurries():
+    """A second signal ends a stop that a stubborn child would draw out, and the child with it."""
+    with start("run", *config(stubborn=stubborn())) as process:
+        read_until(process.stderr, "running:")
+        children = tree(process)
+        process.send_signal(signal.SIGTERM)
+        read_until(process.stderr, "again to hurry")
+        process.send_signal(signal.SIGTERM)
+        _, rest = process.communicate(timeout=PATIENCE)
+
+    assert "hurrying" in rest
+    assert process.returncode == 0
+    assert not any(is_alive(child) for child in children)
+
+
+@pytest.mark.parametrize("verb", ["list", "tools", "get mute", "call mute.x"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["INT", "TERM"])
+def test_interrupted_while_connecting(verb, number):
+    """Any verb that is interrupted while a server keeps it waiting stops cleanly with 130."""
+    with start("--debug", *verb.split(), *config(mute=MUTE)) as process:
+        read_until(process.stderr, "connect.started")
+        process.send_signal(number)
+        out, rest = process.communicate(timeout=PATIENCE)
+
+    assert process.returncode == 130, rest
+    assert out == ""
+    assert "Traceback" not in rest
+
+
+def test_interrupted_while_calling():
+    """A call that is interrupted ends with 130 and leaves no child."""
+    with start("--debug", "call", "s.sleep", "seconds=60", *config(s=server(tools=8))) as process:
+        read_until(process.stderr, "connect.complete")
+        children = tree(process)
+        process.send_signal(signal.SIGINT)
+        _, rest = process.communicate(timeout=PATIENCE)
+
+    assert process.returncode == 130, rest
+    assert not any(is_alive(child) for child in children)
+
+
+@pytest.mark.parametrize("verb", ["demo", "storm --servers 50"])
+def test_demo_and_storm_interrupted(verb):
+    """The built-in fleets stop cleanly too, with no child left."""
+    with start("--debug", *verb.split()) as process:
+        read_until(process.stderr, "connect.complete")
+        children = tree(process)
+        process.send_signal(signal.SIGINT)
+        _, rest = process.communicate(timeout=PATIENCE)
+
+    assert process.returncode == 130, rest
+    assert not any(is_alive(child) for child in children)
+
+
+@pytest.mark.parametrize("verb", ["tools", "list", "tools --json", "call s.blob n=3000000", "demo", "--help"])
+def test_nobody_reads(verb):
+    """A reader that goes away is met with silence: no traceback, and no child is left."""
+    with start(*verb.split(), *(config(s=server(tools=8)) if verb not in ("demo", "--help") else [])) as process:
+        process.stdout.close()
+        said = process.stderr.read()
+        process.wait(timeout=PATIENCE)
+
+    assert "Traceback" not in said
+    assert "BrokenPipe" not in said
+    assert process.returncode == (0 if verb == "--help" else 1)
+
+
+def test_standard_error_is_closed():
+    """Data still arrives when nobody reads what else is said."""
+    with start("list", "--json", *config(s=server(tools=8), bad={"command": "/nonexistent"})) as process:
+        process.stderr.close()
+        out = process.stdout.read()
+        process.wait(timeout=PATIENCE)
+
+    assert process.returncode == 1
+    assert len(json.loads(out)["servers"]) == 2
+
+
+def test_ignored_hangup_is_ignored():
+    """Under nohup a closed terminal stops nothing."""
+    options = {"preexec_fn": lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)}
+    with start("run", *config(clock=CLOCK), **options) as process:
+        read_until(process.stderr, "running:")
+        process.send_signal(signal.SIGHUP)
+        process.send_signal(signal.SIGTERM)
+        _, rest = process.communicate(timeout=PATIENCE)
+
+    assert "SIGHUP" not in rest
+    assert process.returncode == 0
+
+
+def test_output_in_another_encoding():
+    """A locale without Unicode changes no data and breaks nothing."""
+    words = ["call", "s.echo", 'text:="h\\u00e9"', *config(s=server(tools=8))]
+
+    done = run(*words, env=environment(LC_ALL="C", PYTHONIOENCODING="ascii", PYTHONUTF8="0"), encoding="utf-8")
+
+    assert (done.returncode, done.stdout) == (0, "hé\n")
