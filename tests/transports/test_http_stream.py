@@ -1,0 +1,105 @@
+"""The pace of the GET stream, as a pure rule and against a peer that closes at once."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import trio
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_actors.testing.contracts import RecordingSink
+from mcp_actors.transports.http_client import HttpClient
+from mcp_actors.transports.http_stream import PushStream, Reopening
+from tests.transports.http_peer import HOLD, event, open_peer, sse_reply
+
+
+def waits(*ends, spread=0.0):
+    pace = Reopening()
+    return [pace.wait_after(lived, has_delivered=sent, retry=retry, spread=spread) for lived, sent, retry in ends]
+
+
+FAIL, BRIEF, LONG, USEFUL = (0.0, False, None), (0.1, False, None), (60.0, False, None), (0.1, True, None)
+
+
+@pytest.mark.parametrize(
+    ("ends", "expected"),
+    [
+        ([FAIL] * 7, [1, 2, 4, 8, 16, 30, 30]),
+        ([BRIEF] * 7, [1, 2, 4, 8, 16, 30, 30]),  # an open alone proves nothing (fault 43)
+        ([FAIL, FAIL, LONG, FAIL], [1, 2, 1, 2]),
+        ([FAIL, FAIL, USEFUL, BRIEF], [1, 2, 1, 2]),
+        ([USEFUL] * 3, [1, 1, 1]),
+        ([(9.0, True, 3.0)], [3.0]),  # the server's wish, exactly (fault 44)
+        ([(9.0, True, 0.0)], [0.1]),
+        ([(9.0, True, 1e6)], [30.0]),
+        ([(0.0, False, 3.0)] * 4, [3, 3, 4, 8]),  # but no faster than the backoff while it proves nothing
+        ([(0.0, False, 0.0)] * 3, [1, 2, 4]),
+    ],
+)
+def test_wait_after(ends, expected):
+    """The wait doubles to 30 s and starts anew only after it proved itself; retry is clamped (faults 43-44)."""
+    assert expected == waits(*ends)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 1e9), st.booleans(), st.none() | st.floats(0, 1e12)), max_size=30),
+    st.floats(0, 0.99),
+)
+def test_wait_after_bounded(ends, spread):
+    """Whatever a server does, the wait is at least a tenth of a second and at most the cap and its spread."""
+    assert all(0.1 <= wait <= 37.5 for wait in waits(*ends, spread=spread))
+
+
+async def test_closing_server_is_not_hammered():
+    """A server that accepts and closes the stream for ever is asked at a slowing pace (fault 43)."""
+    asked = []
+    notes = []
+
+    def script(_request):
+        asked.append(trio.current_time())
+        return sse_reply(b": hello\n\n")
+
+    async with open_peer(script) as peer:
+        client = HttpClient(peer.url)
+        stream = PushStream(client, list, notes.append, 1000, Reopening(first=0.01, longest=0.16))
+        with trio.move_on_after(0.6):
+            await stream.run(RecordingSink())
+        await client.aclose()
+
+    gaps = [later - earlier for earlier, later in itertools.pairwise(asked)]
+    assert all(gap >= due for gap, due in zip(gaps, [0.01, 0.02, 0.04, 0.08, 0.16, 0.16], strict=False))
+    assert 4 <= len(asked) <= 7
+    assert notes[0] == "GET stream ended: closed by the server"
+
+
+async def test_cursor_and_retry():
+    """Ids and pauses are kept from blocks without data too; an empty id resets the cursor (fault 41)."""
+    chunks = [b"id: a\nretry: 250\n\n", b"retry: abc\n\n", event(b"{}"), b"id: b\ndata: {}\n\n", HOLD]
+    sink = RecordingSink()
+    async with open_peer(lambda asked: sse_reply(*chunks)) as peer, trio.open_nursery() as nursery:
+        client = HttpClient(peer.url)
+        stream = PushStream(client, list, print, 1000)
+        nursery.start_soon(stream.run, sink)
+        await sink.until(lambda sink: len(sink.delivered) == 2)
+        assert (stream.cursor, stream.retry) == ("b", 0.25)
+        nursery.cancel_scope.cancel()
+    await client.aclose()
+
+
+async def test_event_too_long():
+    """An event over the bound ends the stream, which is opened again later; nothing grows (E09)."""
+    notes = []
+    async with (
+        open_peer(lambda asked: sse_reply(b"data: " + b"x" * 5000, HOLD)) as peer,
+        trio.open_nursery() as nursery,
+    ):
+        client = HttpClient(peer.url)
+        stream = PushStream(client, list, notes.append, 1000)
+        nursery.start_soon(stream.run, RecordingSink())
+        await peer.until(lambda peer: peer.hung_up == 1)
+        nursery.cancel_scope.cancel()
+    await client.aclose()
+
+    assert "more than 1000 bytes" in notes[0]
