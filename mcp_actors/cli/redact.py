@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from mcp_actors.jsontypes import Json, JsonObject
 
-__all__ = ["STARS", "redact_entry"]
+__all__ = ["STARS", "redact_entry", "redact_url"]
 
 STARS: Final = "***"
 

@@ -22,7 +22,7 @@ from mcp_actors.cli.processes import descendants
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
-__all__ = ["run_interruptibly"]
+__all__ = ["hurry", "run_interruptibly"]
 
 # SIGTERM counts as an interruption, but for a verb that a unit file starts.
 _INTERRUPTED: Final[Mapping[int, int]] = {signal.SIGINT: exits.INTERRUPTED, signal.SIGTERM: exits.INTERRUPTED}

@@ -27,7 +27,21 @@ if TYPE_CHECKING:
     from mcp_actors.protocol.types import Refusal, RequestId
     from mcp_actors.transports.base import Transport
 
-__all__ = ["CHECKS", "MakePair", "Pair", "RecordingSink", "check_transport", "echo_frame", "running"]
+__all__ = [
+    "CHECKS",
+    "MakePair",
+    "Pair",
+    "RecordingSink",
+    "check_cancelled_send",
+    "check_echo",
+    "check_large",
+    "check_leaves_nothing",
+    "check_many_at_once",
+    "check_peer_ends",
+    "check_transport",
+    "echo_frame",
+    "running",
+]
 
 # A result of this size is ordinary: a screenshot, a long file.
 LARGE_BYTES: Final = 3_000_000

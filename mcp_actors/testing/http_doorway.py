@@ -20,7 +20,16 @@ from attrs import define, field, frozen
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 
-__all__ = ["Decide", "DoorwayLimits", "HttpAnswer", "HttpRequest", "Responder", "Stream", "open_http_doorway"]
+__all__ = [
+    "Decide",
+    "DoorwayLimits",
+    "HttpAnswer",
+    "HttpRequest",
+    "Responder",
+    "Stream",
+    "encode_event",
+    "open_http_doorway",
+]
 
 log = logging.getLogger("mcp_actors.testing.http")
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from mcp_actors.testing.http_doorway import Stream
     from mcp_actors.testing.words import Action, Message, MessageId
 
-__all__ = ["HttpAnswer", "HttpOptions", "HttpRequest", "open_http_server"]
+__all__ = ["HttpAnswer", "HttpOptions", "HttpRequest", "main", "open_http_server"]
 
 # Server for the last part of ``/m/ID``; None: there is none, 404.
 Factory: TypeAlias = Callable[[str], "ScriptedServer | None"]

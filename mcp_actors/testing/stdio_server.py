@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Tool: TypeAlias = tuple[str, Mapping[str, str], Callable[[dict[str, Any]], Any]]
 
-__all__ = ["Held", "StdioServer", "main", "synthetic_tools"]
+__all__ = ["Held", "Refused", "StdioServer", "main", "synthetic_tools", "write"]
 
 META = "io.modelcontextprotocol/"
 MODERN = ("2026-07-28",)

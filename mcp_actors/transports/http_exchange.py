@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mcp_actors.transports.base import Sink
     from mcp_actors.transports.http_answer import HttpAnswer
 
-__all__ = ["EVENT_STREAM", "JSON", "deliver_events", "is_success", "refusal_of", "take_answer"]
+__all__ = ["EVENT_STREAM", "JSON", "deliver_events", "is_success", "refusal_of", "retry_after", "take_answer"]
 
 JSON: Final = "application/json"
 EVENT_STREAM: Final = "text/event-stream"
