@@ -43,7 +43,6 @@ __all__ = ["Session", "SessionSettings", "SessionState"]
 
 W = TypeVar("W")
 
-
 _READY: Final = SessionState.READY
 _LISTENING: Final = frozenset({SessionState.PROBING, SessionState.INITIALIZING, _READY})
 

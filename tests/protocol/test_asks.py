@@ -1,0 +1,69 @@
+"""Tests of what each request of a server is due."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_actors.protocol.asks import Asks, Pong, Refuse
+from mcp_actors.protocol.events import ServerRequestReceived
+from mcp_actors.protocol.inbound import Blame, Fault
+
+HANDLED = frozenset({"roots/list"})
+
+
+@pytest.mark.parametrize("is_ready", [True, False])
+@pytest.mark.parametrize("request_id", [0, "a", "", -1, 1])
+def test_ping_is_due_a_pong_always(request_id, is_ready):
+    """Ping gets {} at once, whatever its id, ready or not (fault 75)."""
+    assert Asks(HANDLED, 10).receive(request_id, "ping", b"", is_ready=is_ready) == Pong(request_id)
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "is_ready", "code"),
+    [
+        ("sampling/createMessage", b"{}", True, -32601),
+        ("elicitation/create", b"{}", True, -32601),
+        ("unknown", b"", True, -32601),
+        ("roots/list", b"{}", False, -32601),
+        ("roots/list", b"[]", True, -32602),
+    ],
+)
+def test_what_nobody_handles_is_refused(method, params, is_ready, code):
+    """Undeclared, unknown, early or unreadable requests are refused with their code (fault 75)."""
+    due = Asks(HANDLED, 10).receive(1, method, params, is_ready=is_ready)
+
+    assert isinstance(due, Refuse)
+    assert due.code == code
+
+
+@pytest.mark.parametrize("request_id", [None, 1.5, True, [], {}])
+def test_an_id_that_cannot_be_answered_is_blamed(request_id):
+    """An id is an integer or a string, never null."""
+    due = Asks(HANDLED, 10).receive(request_id, "ping", b"", is_ready=True)
+
+    assert isinstance(due, Blame)
+    assert due.fault is Fault.BAD_REQUEST
+
+
+def test_a_handled_request_is_open_until_it_is_closed():
+    """A request that a handler exists for is handed on once; its id is free again after the answer."""
+    asks = Asks(HANDLED, 10)
+
+    first = asks.receive(1, "roots/list", b'{"a":1}', is_ready=True)
+    twin = asks.receive(1, "roots/list", b"{}", is_ready=True)
+    other = asks.receive("1", "roots/list", b"", is_ready=True)
+
+    assert isinstance(first, ServerRequestReceived)
+    assert (first.request_id, first.method, first.params) == (1, "roots/list", {"a": 1})
+    assert isinstance(twin, Blame)
+    assert isinstance(other, ServerRequestReceived)
+    assert [asks.close(1), asks.close(1), asks.close("1"), asks.close([])] == [True, False, True, False]
+
+
+def test_open_requests_are_bounded():
+    """A server that asks faster than people answer is refused beyond the bound."""
+    asks = Asks(HANDLED, 2)
+
+    dues = [asks.receive(number, "roots/list", b"", is_ready=True) for number in range(3)]
+
+    assert [type(due) for due in dues] == [ServerRequestReceived, ServerRequestReceived, Refuse]
