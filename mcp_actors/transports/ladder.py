@@ -4,7 +4,7 @@ What this is not: knowledge of processes. The driver climbs over a `Tree`, which
 an earlier run both are.
 
 Rule 1: each rung is skipped as soon as the whole group is gone; end-of-file on a pipe proves nothing (S137).
-Rule 2: the time is bounded by the sum of the rungs, whoever else is being stopped (S143). Callers shield it.
+Rule 2: the climb is shielded, and bounded by the sum of the rungs, whoever else is being stopped (S143).
 Rule 3: the order is the articles': end-of-file together with SIGINT, SIGTERM, SIGKILL (S136).
 """
 
@@ -88,8 +88,8 @@ class Hurry:
 
     @contextmanager
     def wait_at_most(self, seconds: float, *, can_hurry: bool = True) -> Iterator[None]:
-        """Cancel the body after so many seconds, or when the switch is pressed."""
-        scope = trio.CancelScope(deadline=trio.current_time() + seconds)
+        """Shield the body, and cancel it after so many seconds or when the switch is pressed."""
+        scope = trio.CancelScope(deadline=trio.current_time() + seconds, shield=True)
         if not can_hurry:
             with scope:
                 yield
@@ -129,7 +129,7 @@ async def climb(tree: Tree, ladder: Sequence[Rung], hurry: Hurry) -> Rung | None
         The last rung that was needed; None when nothing was left to stop. Whether it worked is `tree.is_gone`.
 
     Cancellation:
-        Unsafe: a caller that must leave nothing behind shields it, for at most `bound` seconds.
+        Shielded, for at most `bound` seconds.
 
     Source:
         S136-S145, faults 1, 3.

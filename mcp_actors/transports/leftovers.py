@@ -137,7 +137,7 @@ async def sweep(directory: Path, settings: Settings, *, hurry: ladder.Hurry | No
         The leftovers that were stopped.
 
     Cancellation:
-        Safe: entries of processes that still live stay for the next run.
+        Shielded for at most `ladder.bound` seconds. Entries of processes that still live stay for the next run.
 
     Source:
         Issue 2 point 5, fault 4.

@@ -272,7 +272,7 @@ class StdioTransport:
     def _end(self, sign: str) -> None:
         if self._first_sign is None:
             self._first_sign = sign
-        self._watch.cancel()
+            self._watch.cancel()
 
     def _cause(self, child: Child) -> TransportBroken:
         status = child.poll()
@@ -307,8 +307,7 @@ class StdioTransport:
 
     async def _stop(self, child: Child) -> None:
         steps = ladder.rungs(self.settings)
-        with trio.CancelScope(shield=True, deadline=trio.current_time() + ladder.bound(steps)):
-            await ladder.climb(child, steps, self.hurry)
+        await ladder.climb(child, steps, self.hurry)
         # What it wrote at the very end may not have been read yet.
         with contextlib.suppress(OSError):
             self._stderr.feed(os.read(child.stderr, _READ_BYTES))

@@ -153,6 +153,19 @@ async def test_hurry_pressed_before_is_remembered(autojump_clock) -> None:
     assert tree.steps[-1] == SIGKILL
 
 
+async def test_climb_is_shielded(autojump_clock) -> None:
+    """A cancelled caller still leaves nothing behind (S143)."""
+    tree = PlayedTree(SIGKILL)
+    start = trio.current_time()
+
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        await climb(tree, LADDER, Hurry())
+
+    assert tree.steps[-1] == SIGKILL
+    assert trio.current_time() - start == pytest.approx(4.0)
+
+
 async def test_fifty_climb_in_the_time_of_one(autojump_clock) -> None:
     """Fifty trees that ignore everything end together, not one after the other (fault 3)."""
     trees = [PlayedTree(SIGKILL) for _ in range(50)]

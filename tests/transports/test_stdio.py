@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from functools import partial
 from pathlib import Path
@@ -135,7 +134,7 @@ async def test_working_directory_and_relative_command(tmp_path) -> None:
             await wire.send(b"{}")
             await wire.sink.wait_for(1)
 
-            assert Path(f"/proc/{wire.pid}/cwd").readlink() == tmp_path
+            assert directory_of(wire.pid) == tmp_path
 
 
 async def test_diagnostics_describe_without_side_effects() -> None:
@@ -323,6 +322,10 @@ async def test_child_leaves_at_the_rung_it_knows(mode, status) -> None:
                 await trio.lowlevel.checkpoint()
 
     assert transport.diagnostics().exit_status == status
+
+
+def directory_of(pid: int) -> Path:
+    return Path(f"/proc/{pid}/cwd").readlink()
 
 
 def state_of(pid: int) -> str | None:
