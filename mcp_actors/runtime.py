@@ -329,7 +329,7 @@ async def open_runtime(
             logger.warning("%s", warning)
     loaded = _load(config, environ)
     hurry = Hurry()
-    registry = Registry(window=settings.publish_window)
+    registry = Registry(window=settings.publish_window, order=[spec.name for spec in loaded.specs])
     if transports is None:
         journal = None if state_dir is None else await _open_journal(state_dir, settings, hurry)
         transports = partial(open_transport, settings=settings, environ=environ, journal=journal, hurry=hurry)
