@@ -19,7 +19,7 @@ from attrs import evolve, field, frozen
 
 from mcp_actors.errors import RemoteProtocolError
 from mcp_actors.protocol import jsonrpc
-from mcp_actors.tools.naming import callable_name, normalise, parse
+from mcp_actors.tools.naming import callable_name, parse, server_prefix
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -248,21 +248,23 @@ class Catalog:
         return offer.by_raw_name.get(name) if offer is not None else None
 
     def nearest(self, name: str, limit: int = 3) -> tuple[str, ...]:
-        """Names most similar to one that does not resolve, best first: routes when `name` is written as one."""
+        """Names most similar to one that does not resolve, best first: routes when `name` is written as one.
+
+        Where the server is right only the tools are compared, and only its own: a prefix in common is no likeness.
+        """
         parsed = parse(name)
         is_route = parsed is None and "." in name
-        servers = self.servers
-        if parsed is not None:
-            servers = tuple(server for server in servers if normalise(server) == parsed.server) or servers
-        elif is_route:
-            servers = tuple(server for server in servers if name.startswith(f"{server}.")) or servers
-        names = (
-            f"{tool.server}.{tool.name}" if is_route else tool.callable_name
-            for server in servers
-            for tool in self._by_server[server].by_name.values()
-        )
-        candidates = [found for found, _ in zip(names, range(MAX_COMPARED_NAMES), strict=False)]
-        return tuple(difflib.get_close_matches(name, candidates, n=limit, cutoff=0.5))
+        heads = {server: f"{server}." if is_route else server_prefix(server) for server in self.servers}
+        named = {server: head for server, head in heads.items() if name.startswith(head)}
+        # Maps what is compared -> the name that is offered.
+        candidates: dict[str, str] = {}
+        for server, head in (named or heads).items():
+            for tool in self._by_server[server].by_name.values():
+                offered = f"{head}{tool.name}" if is_route else tool.callable_name
+                candidates.setdefault(offered.removeprefix(named.get(server, "")), offered)
+        wanted = name.removeprefix(max(named.values(), key=len, default=""))
+        compared = list(candidates)[:MAX_COMPARED_NAMES]
+        return tuple(candidates[found] for found in difflib.get_close_matches(wanted, compared, n=limit, cutoff=0.5))
 
     def __len__(self) -> int:
         return len(self._merged[0])

@@ -214,7 +214,10 @@ def test_resolve(name: str, expected: tuple[str, str] | None) -> None:
     ("name", "expected"),
     [
         ("mcp__time__nwo", ("mcp__time__now",)),
+        ("mcp__time__xyz", ()),
         ("time.nwo", ("time.now",)),
+        ("time.xyz", ()),
+        ("tiem.now", ("time.now",)),
         ("mcp__tiem__now", ("mcp__time__now",)),
         ("qqq", ()),
     ],
@@ -225,6 +228,7 @@ def test_nearest(name: str, expected: tuple[str, ...]) -> None:
 
     assert catalog.nearest(name)[: len(expected)] == expected
     assert bool(catalog.nearest(name)) is bool(expected)
+    assert len(catalog.nearest(name, limit=1)) <= 1
 
 
 def test_a_catalog_describes_itself() -> None:
