@@ -2,9 +2,9 @@
 
 What this is not: JSON. A line may hold anything; whoever reads it decides (fault 9).
 
-Theory. Bytes are appended to one growing buffer and each byte is searched once, so the time is linear in the size and
-the memory stays near the line's, even when it comes in single bytes. Lines are cut on bytes (0x0A), never on text: a
-character split between reads is whole again before anybody decodes it (fault 13).
+Theory. Each byte is searched once and copied once, so the time is linear in the size, and the memory stays near the
+line's even when it comes in single bytes. Lines are cut on bytes (0x0A), never on text: a character split between reads
+is whole again before anybody decodes it (fault 13).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from attrs import define, field
 
 from mcp_actors.errors import LocalProtocolError, RemoteProtocolError
+from mcp_actors.protocol.chunks import ChunkBuffer
 
 __all__ = ["LineFramer", "encode_line"]
 
@@ -23,7 +24,7 @@ class LineFramer:
     # Longest line accepted, without its end.
     max_line_bytes: int
     # The line that has not ended yet.
-    _pending: bytearray = field(factory=bytearray, init=False, repr=False)
+    _pending: ChunkBuffer = field(factory=ChunkBuffer, init=False, repr=False)
     # A line broke the bound; there is no way to find the next one that is worth the bytes.
     _is_over: bool = field(default=False, init=False)
 
@@ -49,10 +50,9 @@ class LineFramer:
         pending = self._pending
         parts = chunk.split(b"\n")
         if pending and len(parts) > 1:
-            pending += parts[0]
-            parts[0] = bytes(pending)
-            pending.clear()
-        pending += parts.pop()
+            pending.append(parts[0])
+            parts[0] = pending.take()
+        pending.append(parts.pop())
         lines: list[bytes] = []
         for part in parts:
             line = part[:-1] if part[-1:] == b"\r" else part

@@ -15,6 +15,7 @@ from typing import Final
 from attrs import define, field, frozen
 
 from mcp_actors.errors import RemoteProtocolError
+from mcp_actors.protocol.chunks import ChunkBuffer
 
 __all__ = ["SseEvent", "SseParser"]
 
@@ -44,7 +45,7 @@ class SseParser:
     # Longest event accepted: its data, or one line of anything.
     max_event_bytes: int
     # The line that has not ended yet.
-    _line: bytearray = field(factory=bytearray, init=False, repr=False)
+    _line: ChunkBuffer = field(factory=ChunkBuffer, init=False, repr=False)
     # The last chunk ended with CR: an LF that follows belongs to it.
     _skips_lf: bool = field(default=False, init=False)
     _is_first_line: bool = field(default=True, init=False)
@@ -69,15 +70,13 @@ class SseParser:
         for piece in chunk.splitlines(keepends=True):  # of bytes: CR, LF and CR LF only
             end = 2 if piece.endswith(b"\r\n") else 1 if piece[-1:] in (b"\r", b"\n") else 0
             if end == 0:  # only the last piece can be unfinished
-                self._line += piece
+                self._line.append(piece)
                 self._check(len(self._line))
                 continue
+            line = piece[:-end]
             if self._line:
-                self._line += piece
-                line = bytes(memoryview(self._line)[:-end])
-                self._line = bytearray()
-            else:
-                line = piece[:-end]
+                self._line.append(line)
+                line = self._line.take()
             if line:
                 self._take_line(line)
             else:
