@@ -33,7 +33,7 @@ from mcp_actors.transports.proxies import proxy_for
 from mcp_actors.transports.redirects import REDIRECTS, place_of, redirected
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from types import ModuleType
 
     import httpx
@@ -77,6 +77,36 @@ def _tls_context() -> ssl.SSLContext:
 def _bare_context() -> ssl.SSLContext:
     """What http:// pools are given so that nothing loads certificates for them; it trusts nobody."""
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+@define(eq=False)
+class _Once:
+    """Iterates over one chunk. No generator, which a cancelled send would leave to the garbage collector."""
+
+    chunk: bytes
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        chunk, self.chunk = self.chunk, b""
+        if not chunk:
+            raise StopAsyncIteration
+        return chunk
+
+
+@cache
+def _body_class() -> Callable[[bytes], httpx.AsyncByteStream]:
+    """A request body in the library's shape, which can be sent again (auth flows)."""
+
+    class Body(httpx_library().AsyncByteStream):  # type: ignore[misc]
+        def __init__(self, data: bytes) -> None:
+            self._data = data
+
+        def __aiter__(self) -> AsyncIterator[bytes]:
+            return _Once(self._data)
+
+    return Body
 
 
 @define(eq=False)
@@ -167,8 +197,16 @@ class HttpClient:
     async def _exchange(self, method: str, url: str, headers: Headers, body: bytes) -> tuple[httpx.Response, _Pool]:
         library = httpx_library()
         try:
+            parsed = self._parse(url)
+            framing = [(b"Content-Length", b"%d" % len(body))] if body else []
+            if not any(name.lower() == b"host" for name, _ in headers):
+                framing.append((b"Host", parsed.netloc))
             request = library.Request(
-                method, self._parse(url), headers=headers, content=body or None, extensions={"timeout": TIMEOUTS}
+                method,
+                parsed,
+                headers=[*framing, *headers],
+                stream=_body_class()(body),
+                extensions={"timeout": TIMEOUTS},
             )
         except (library.InvalidURL, UnicodeError, ValueError) as exc:
             raise ConnectFailed(reason=f"{place_of(url)} is not a usable URL") from exc

@@ -12,9 +12,20 @@ from mcp_actors.config.settings import Settings
 from mcp_actors.config.specs import RemoteTarget, ServerSpec
 from mcp_actors.testing.contracts import CHECKS
 from mcp_actors.testing.faulty import FaultyTransport
+from mcp_actors.transports import http_client
 from mcp_actors.transports.http import HttpTransport
 from mcp_actors.transports.memory import MemoryTransport
 from tests.transports.http_peer import event, json_reply, open_peer, sse_reply
+
+
+@pytest.fixture(params=["httpx", "httpx2"], autouse=True)
+def library(request, monkeypatch):
+    """Both HTTP libraries in turn, where both are installed."""
+    module = pytest.importorskip(request.param)
+    monkeypatch.setattr(http_client, "httpx_library", lambda: module)
+    http_client._body_class.cache_clear()
+    yield module
+    http_client._body_class.cache_clear()
 
 
 @define

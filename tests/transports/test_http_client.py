@@ -15,13 +15,23 @@ import trustme
 from mcp_actors.errors import ConnectFailed, RemoteProtocolError, TransportBroken
 from mcp_actors.transports import http_client
 from mcp_actors.transports.http_answer import explain
-from mcp_actors.transports.http_client import HttpClient, httpx_library
+from mcp_actors.transports.http_client import HttpClient
 from mcp_actors.transports.proxies import is_loopback, proxy_for
 from mcp_actors.transports.redirects import place_of, redirected
 from tests.transports.http_peer import HOLD, Reply, json_reply, open_peer
 
 OK = json_reply(b"{}")
 HEADERS = [(b"X-Team", b"blue")]
+
+
+@pytest.fixture(params=["httpx", "httpx2"], autouse=True)
+def library(request, monkeypatch):
+    """Both HTTP libraries in turn, where both are installed."""
+    module = pytest.importorskip(request.param)
+    monkeypatch.setattr(http_client, "httpx_library", lambda: module)
+    http_client._body_class.cache_clear()
+    yield module
+    http_client._body_class.cache_clear()
 
 
 async def fetch(client, method="POST", body=b"{}"):
@@ -366,8 +376,8 @@ async def test_body_left_unread():
 # ── auth ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def bearer_after_401():
-    class Flow(httpx_library().Auth):
+def bearer_after_401(library):
+    class Flow(library.Auth):
         requires_response_body = True
 
         def auth_flow(self, request):
@@ -379,11 +389,11 @@ def bearer_after_401():
     return Flow()
 
 
-async def test_auth_flow():
+async def test_auth_flow(library):
     """An auth flow may read a refusal and repeat the request with credentials; method, body and headers stay."""
     denied = json_reply(b'{"give":"t1"}', 401)
     async with open_peer(lambda asked: OK if asked.headers.get("authorization") == "Bearer t1" else denied) as peer:
-        client = HttpClient(peer.url, auth=bearer_after_401())
+        client = HttpClient(peer.url, auth=bearer_after_401(library))
 
         assert await fetch(client) == (200, b"{}")
 
@@ -392,10 +402,10 @@ async def test_auth_flow():
         await client.aclose()
 
 
-async def test_auth_flow_gives_up():
+async def test_auth_flow_gives_up(library):
     """The last answer of a flow is the answer, and its body can still be read."""
     async with open_peer(lambda asked: json_reply(b'{"give":"t2"}', 401)) as peer:
-        client = HttpClient(peer.url, auth=bearer_after_401())
+        client = HttpClient(peer.url, auth=bearer_after_401(library))
 
         assert await fetch(client) == (401, b'{"give":"t2"}')
 
@@ -403,10 +413,10 @@ async def test_auth_flow_gives_up():
         await client.aclose()
 
 
-async def test_auth_flow_raises():
+async def test_auth_flow_raises(library):
     """What an auth flow raises reaches the caller, and the answer it had is closed."""
 
-    class Flow(httpx_library().Auth):
+    class Flow(library.Auth):
         async def async_auth_flow(self, request):
             yield request
             raise LookupError("no token")
