@@ -16,6 +16,7 @@ KEYS = [
     *("name", "state", "reason", "phase", "transport", "scope", "era", "revision"),
     *("tools", "resources", "prompts", "pid", "error", "elapsed_ms"),
 ]
+pytestmark = pytest.mark.slow
 GOOD = server(program="clock", era="legacy")
 DICE = server(program="dice")
 SYNTHETIC = server(tools=8)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from mcp_actors.cli.processes import descendants
 from tests.cli.command import PATIENCE, config, environment, is_alive, run, server, shell, start
 
+pytestmark = pytest.mark.slow
 CLOCK = server(program="clock", era="legacy")
 MUTE = shell("exec sleep 60")
 # Ends neither at end-of-file nor at a polite signal, once its server has ended.
@@ -19,8 +21,7 @@ STUBBORN_SCRIPT = "trap '' INT TERM HUP; {server}; while :; do sleep 60; done"
 
 def stubborn():
     clock = server(program="clock")
-    words = " ".join(f"'{word}'" for word in [clock["command"], *clock["args"]])
-    return shell(STUBBORN_SCRIPT.format(server=words))
+    return shell(STUBBORN_SCRIPT.format(server=shlex.join([clock["command"], *clock["args"]])))
 
 
 def read_until(stream, text):
@@ -81,6 +82,7 @@ def test_second_signal_hurries():
         process.send_signal(signal.SIGTERM)
         _, rest = process.communicate(timeout=PATIENCE)
 
+    assert len(children) == 2
     assert "hurrying" in rest
     assert process.returncode == 0
     assert not any(is_alive(child) for child in children)

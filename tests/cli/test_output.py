@@ -1,0 +1,57 @@
+"""The two ways out, on real descriptors."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+CODE = """
+import os, sys
+from mcp_actors.cli import output
+from mcp_actors.cli.exits import OutputClosed
+read, write = os.pipe()
+os.dup2(write, {descriptor})
+os.close(write)
+os.close(read)
+try:
+    output.{call}
+except OutputClosed:
+    os.write(2, b"closed\\n")
+output.close_quietly()
+"""
+
+
+def say(descriptor, call):
+    words = [sys.executable, "-c", CODE.format(descriptor=descriptor, call=call)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=20, check=False)
+    return done.returncode, done.stderr
+
+
+def test_closed_standard_output():
+    """Data that nobody reads is an `OutputClosed`, and the interpreter ends in peace."""
+    assert say(1, "emit('data')") == (0, "closed\n")
+
+
+def test_closed_standard_error():
+    """A note that nobody reads is lost without a word."""
+    code, _ = say(2, "note('lost')")
+
+    assert code == 0
+
+
+def test_emit_bytes_is_exact(capfdbinary):
+    """Bytes go out as they are, with one line end."""
+    from mcp_actors.cli.output import emit_bytes
+
+    emit_bytes(b'{"a":"\xc3\xa9\xff"}')
+
+    assert capfdbinary.readouterr().out == b'{"a":"\xc3\xa9\xff"}\n'
+
+
+def test_emit_lone_surrogate(capfdbinary):
+    """A text that is no valid Unicode is printed as far as it can be."""
+    from mcp_actors.cli.output import emit
+
+    emit("a\ud800b")
+
+    assert capfdbinary.readouterr().out == b"a?b\n"
