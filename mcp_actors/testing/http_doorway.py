@@ -181,10 +181,16 @@ async def open_http_doorway(
     """
     listeners = await trio.open_tcp_listeners(port, host="127.0.0.1")
     doorway = _Doorway(decide, limits or DoorwayLimits())
+    failure: Exception | None = None
     async with trio.open_nursery() as nursery:
         nursery.start_soon(trio.serve_listeners, doorway.serve_connection, listeners)
-        yield int(listeners[0].socket.getsockname()[1])
+        try:
+            yield int(listeners[0].socket.getsockname()[1])
+        except Exception as exc:  # noqa: BLE001 (the block's own exception leaves bare, below)
+            failure = exc
         nursery.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
 
 
 @frozen
@@ -246,6 +252,11 @@ class _Doorway:
                 conn.receive_data(await stream.receive_some(READ_BYTES))
             elif isinstance(event, h11.Request):
                 head = event
+                # h11 bounds what is incomplete; what came whole in one read is bounded here.
+                if len(head.target) + sum(len(name) + len(value) for name, value in head.headers) > (
+                    self.limits.max_header_bytes
+                ):
+                    return HttpAnswer(431)
             elif isinstance(event, h11.Data):
                 size += len(event.data)
                 if size > self.limits.max_body_bytes:

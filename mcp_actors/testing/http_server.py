@@ -63,12 +63,18 @@ async def open_http_server(
         On exit every connection is closed and every handler cancelled.
     """
     options = options or HttpOptions()
+    failure: Exception | None = None
     async with trio.open_nursery() as nursery:
         house = _House(server, options, nursery)
-        async with open_http_doorway(house.decide, port=port, limits=options.limits) as bound:
-            yield f"http://127.0.0.1:{bound}/{'mcp' if isinstance(server, ScriptedServer) else 'm'}"
+        try:
+            async with open_http_doorway(house.decide, port=port, limits=options.limits) as bound:
+                yield f"http://127.0.0.1:{bound}/{'mcp' if isinstance(server, ScriptedServer) else 'm'}"
+        except Exception as exc:  # noqa: BLE001 (the block's own exception leaves bare, below)
+            failure = exc
         house.close()
         nursery.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
 
 
 @define(eq=False)

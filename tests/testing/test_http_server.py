@@ -434,3 +434,10 @@ async def test_leaving_ends_sessions_and_streams():
 
             assert server.clients == []
             assert await wire.stream.receive_some() == b""
+
+
+async def test_exception_of_the_block_leaves_bare():
+    """What the block raises is not wrapped into a group."""
+    with trio.fail_after(10), pytest.raises(KeyError):
+        async with open_http_server(ScriptedServer()):
+            raise KeyError
