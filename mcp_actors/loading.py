@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from attrs import evolve, frozen
 
 from mcp_actors.config.approvals import Approvals, apply_approvals
-from mcp_actors.config.formats import CLAUDE_CODE, format_of_path
+from mcp_actors.config.formats import NATIVE, format_of_path
 from mcp_actors.config.merge import merge
 from mcp_actors.config.notes import ConfigNote, Shadowed
 from mcp_actors.config.settings import TRUE_WORDS
@@ -258,7 +258,7 @@ def _source(
         reason = (exc.strerror if isinstance(exc, OSError) else None) or "not a usable path"
         problem = ConfigError(file=str(path), reason=f"cannot be read: {reason.lower()}", category="unreadable")
         return SourceReading(scope, str(path), rank, problems=(problem,))
-    return SourceText(data, str(path), scope, rank, CLAUDE_CODE, directory, must_have_servers=must_have_servers)
+    return SourceText(data, str(path), scope, rank, NATIVE, directory, must_have_servers=must_have_servers)
 
 
 def _is_missing(path: Path) -> bool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mcp_actors.config.notes import Findings, KeyPath
     from mcp_actors.jsontypes import Json, JsonObject
 
-__all__ = ["CLAUDE_CODE", "FORMATS", "Format", "ServerTable", "fill_env_file", "format_of_path", "parse_env_file"]
+__all__ = ["FORMATS", "NATIVE", "Format", "ServerTable", "fill_env_file", "format_of_path", "parse_env_file"]
 
 # Tables of servers of other programs: found in a file of ours they mean a mistake, not an empty file (S001).
 FOREIGN_TABLES: tuple[KeyPath, ...] = (("servers",), ("mcp_servers",), ("mcp", "servers"), ("context_servers",))
@@ -109,14 +109,14 @@ def _at(document: JsonObject, path: KeyPath) -> Json:
     return value
 
 
-CLAUDE_CODE = Format(
+NATIVE = Format(
     "claude-code", user_paths=(".claude.json",), project_paths=(".mcp.json",), pattern=r"(^|/)(\.mcp|\.claude)\.json$"
 )
 
 FORMATS: Mapping[str, Format] = {
     row.name: row
     for row in (
-        CLAUDE_CODE,
+        NATIVE,
         Format(
             "claude-desktop",
             is_only_servers=False,
@@ -189,7 +189,7 @@ FORMATS: Mapping[str, Format] = {
 def format_of_path(path: str) -> Format:
     """The format that a file of this name has; Claude Code's when nothing says otherwise."""
     path = path.replace("\\", "/")
-    return next((row for row in FORMATS.values() if re.search(row.pattern, path)), CLAUDE_CODE)
+    return next((row for row in FORMATS.values() if re.search(row.pattern, path)), NATIVE)
 
 
 ENV_LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_.]*)\s*=\s*(.*?)\s*$")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from attrs import evolve, field, frozen
 
 from mcp_actors.config.dialects import PROJECT_DIRECTORY, WORKSPACE_NAME, Translation, copy_of
-from mcp_actors.config.formats import CLAUDE_CODE, Format, ServerTable, fill_env_file
+from mcp_actors.config.formats import NATIVE, Format, ServerTable, fill_env_file
 from mcp_actors.config.jsonc import Document, decode_text, parse_json, parse_toml
 from mcp_actors.config.notes import ConfigNote, Findings, KeyPath
 from mcp_actors.config.validate import EntryContext, read_entry
@@ -51,7 +51,7 @@ class SourceText:
     scope: Scope
     # Among sources of one scope the higher rank wins.
     rank: int = 0
-    format: Format = CLAUDE_CODE
+    format: Format = NATIVE
     # Directory that belongs to it: what ``${workspaceFolder}`` and the like mean.
     directory: str = ""
     # More names for the expansion: a plugin's root, its data, its user_config (S031).

@@ -165,6 +165,8 @@ class ServerSpec:
     is_enabled: bool = True
     # Why it is not enabled, a reason code: user, policy, pending-approval, rejected, not-configured.
     disabled_reason: str = "user"
+    # The same in words, where there is more to say: the rule of a policy and its file.
+    disabled_detail: str = ""
     # The entry as written, unexpanded: the only form that may be shown (S030). Maps key -> JSON.
     raw: Mapping[str, Json] = field(factory=dict, repr=False)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_actors.config.dialects import input_variable
-from mcp_actors.config.formats import CLAUDE_CODE, FORMATS, format_of_path, parse_env_file
+from mcp_actors.config.formats import FORMATS, NATIVE, format_of_path, parse_env_file
 from mcp_actors.config.sources import SourceReading, SourceText, Surroundings, read_source
 from mcp_actors.config.specs import RemoteTarget, Scope, StdioTarget, TransportName
 
@@ -273,7 +273,7 @@ def test_known_paths_lead_back_to_their_format() -> None:
     for row in FORMATS.values():
         for path in (*row.user_paths, *row.project_paths):
             assert format_of_path(f"/root/{path}") is row
-    assert format_of_path("") is CLAUDE_CODE
+    assert format_of_path("") is NATIVE
 
 
 def test_env_file_lines() -> None:

@@ -1,0 +1,315 @@
+"""Owns the administrator's and the user's say: which servers may run, by allow and deny lists.
+
+What this is not: reading settings files (`choices`), nor the exclusive managed file (S025), nor approval.
+
+Rules. Deny wins, whoever said it (S047). No allow list allows all, an empty one nothing (S052). A remote server must
+match an address entry when the list has one, a program a command entry; only without such entries a name is enough
+(S053). What is not understood in a managed list closes, it does not open (S059).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from attrs import evolve, field, frozen
+
+from mcp_actors.config.expand import expand
+from mcp_actors.config.patterns import UrlPattern, parse_address, parse_pattern
+from mcp_actors.config.specs import RemoteTarget, ServerSpec, StdioTarget, TransportName
+from mcp_actors.errors import ServerNotAllowed
+
+if TYPE_CHECKING:
+    from mcp_actors.config.notes import Findings
+    from mcp_actors.jsontypes import Json, JsonObject
+
+__all__ = [
+    "EXEMPT",
+    "OPEN_POLICY",
+    "CommandRule",
+    "NameRule",
+    "Policy",
+    "PolicySource",
+    "Rule",
+    "UrlRule",
+    "Verdict",
+    "apply_policy",
+    "combine",
+    "decide",
+    "parse_policy",
+]
+
+# Provided by the host or an IDE, not by a file: outside of allow lists, not of deny lists (S048).
+EXEMPT = frozenset({TransportName.SDK, TransportName.SSE_IDE, TransportName.WS_IDE})
+
+ALLOWED_NAME = re.compile(r"[A-Za-z0-9_-]+")
+# What a variable of an allowed address may not bring in: it would widen or move what the entry allows (S058).
+WIDENING = re.compile(r"[*/\\?#@:%]|\.\.|^$")
+
+
+@frozen
+class NameRule:
+    """Matches the configured name, literally (S049)."""
+
+    text: str
+    source: str
+    name: str
+    kind = "serverName"
+
+
+@frozen
+class CommandRule:
+    """Matches command and arguments, element by element (S050)."""
+
+    text: str
+    source: str
+    command: tuple[str, ...] = field(repr=False)
+    kind = "serverCommand"
+
+
+@frozen
+class UrlRule:
+    """Matches an address (S051)."""
+
+    text: str
+    source: str
+    pattern: UrlPattern = field(repr=False)
+    kind = "serverUrl"
+
+
+Rule: TypeAlias = NameRule | CommandRule | UrlRule
+
+
+@frozen
+class PolicySource:
+    """What one settings file says. `allow` None: it has no allow list."""
+
+    file: str
+    is_managed: bool = False
+    allow: tuple[Rule, ...] | None = None
+    deny: tuple[Rule, ...] = ()
+    # allowManagedMcpServersOnly: only managed allow lists count (S055).
+    is_managed_only: bool = False
+
+
+@frozen
+class Policy:
+    """All that is allowed and denied, from every source. Rules carry their file."""
+
+    allow: tuple[Rule, ...] | None = None
+    deny: tuple[Rule, ...] = ()
+
+
+OPEN_POLICY = Policy()
+
+
+class Verdict(NamedTuple):
+    """The answer for one server. `rule` names what decided, as written; None when nothing had to."""
+
+    is_allowed: bool
+    reason: str = "allowed"
+    rule: str | None = None
+    source: str | None = None
+
+    def error(self, server: str) -> ServerNotAllowed:
+        """The error to raise where somebody tries to use a server that may not run (S060, S061)."""
+        return ServerNotAllowed(
+            server=server, file=self.source, reason=self.reason, rule=self.rule, category="not_allowed"
+        )
+
+    def __str__(self) -> str:
+        return self.reason + (f" by {self.rule}" if self.rule else "") + (f" of {self.source}" if self.source else "")
+
+
+def decide(spec: ServerSpec, policy: Policy) -> Verdict:
+    """Whether `spec` may run.
+
+    Args:
+        spec: with all variables filled in: policy judges what would run, not how it is written.
+        policy: the combined lists.
+
+    Returns:
+        The verdict, naming the rule.
+
+    Source:
+        S046-S053; faults 29 and 30.
+    """
+    for rule in policy.deny:
+        if _matches(rule, spec, in_every_spelling=False):
+            return Verdict(is_allowed=False, reason="explicitly blocked", rule=_named("deny", rule), source=rule.source)
+    if policy.allow is None or spec.transport in EXEMPT:
+        return Verdict(is_allowed=True)
+    kind = _decisive_kind(spec)
+    has_decisive = any(rule.kind == kind for rule in policy.allow)
+    for rule in policy.allow:
+        counts = rule.kind == kind if has_decisive else rule.kind == NameRule.kind
+        if counts and _matches(rule, spec, in_every_spelling=True):
+            return Verdict(is_allowed=True, rule=_named("allow", rule), source=rule.source)
+    what = f"no {kind} entry matches" if has_decisive else "no entry matches"
+    sources = ", ".join(dict.fromkeys(rule.source for rule in policy.allow)) or None
+    return Verdict(
+        is_allowed=False, reason=f"not allowed: {what}", rule="allow list" if policy.allow else "empty allow list",
+        source=sources,
+    )  # fmt: skip
+
+
+def apply_policy(specs: Iterable[ServerSpec], policy: Policy) -> tuple[ServerSpec, ...]:
+    """Switch off what may not run, with the rule as detail; order is kept (S060, S061)."""
+
+    def decided(spec: ServerSpec) -> ServerSpec:
+        verdict = decide(spec, policy)
+        if verdict.is_allowed:
+            return spec
+        return evolve(spec, is_enabled=False, disabled_reason="policy", disabled_detail=str(verdict))
+
+    return tuple(decided(spec) for spec in specs)
+
+
+def combine(sources: Sequence[PolicySource]) -> Policy:
+    """Join the lists of all settings files.
+
+    Source:
+        S054, S055.
+    """
+    managed_only = any(source.is_managed_only for source in sources if source.is_managed)
+    counting = [source for source in sources if source.is_managed or not managed_only]
+    lists = [source.allow for source in counting if source.allow is not None]
+    allow = tuple(rule for rules in lists for rule in rules) if lists else None
+    return Policy(allow, tuple(rule for source in sources for rule in source.deny))
+
+
+def parse_policy(
+    settings: JsonObject,
+    findings: Findings,
+    *,
+    is_managed: bool,
+    environ: Mapping[str, str],
+    more: Mapping[str, str] | None = None,
+) -> PolicySource:
+    """Read the lists of one settings file.
+
+    Args:
+        settings: the file's object.
+        findings: what is wrong goes there.
+        is_managed: the file belongs to the administrator.
+        environ: the environment at start with the managed `env` over it: all that allow entries may use (S058).
+        more: variables of settings files; deny entries may use them where `environ` has none.
+
+    Returns:
+        The lists, closed rather than open where a managed one is not understood.
+
+    Source:
+        S046, S049, S058, S059.
+    """
+    file = findings.file
+    before = len(findings.problems)
+    allow = _parse_list(settings, "allowedMcpServers", findings, is_managed, environ, {})
+    deny = _parse_list(settings, "deniedMcpServers", findings, is_managed, environ, more or {})
+    only = settings.get("allowManagedMcpServersOnly", False) if is_managed else False
+    if not isinstance(only, bool):
+        findings.problem(("allowManagedMcpServersOnly",), "must be true or false: taken as true")
+        only = True
+    if not is_managed and len(findings.problems) > before:
+        # A person's own file is either right or not used; the problem says so (S059).
+        return PolicySource(file)
+    return PolicySource(file, is_managed, allow, deny or (), only)
+
+
+def _parse_list(
+    settings: JsonObject,
+    key: str,
+    findings: Findings,
+    is_managed: bool,
+    environ: Mapping[str, str],
+    more: Mapping[str, str],
+) -> tuple[Rule, ...] | None:
+    value = settings.get(key)
+    is_allow = key == "allowedMcpServers"
+    if key not in settings or (value is None and not is_managed):
+        return None
+    if not isinstance(value, list):
+        closed = "nothing is allowed" if is_allow else "it has no effect"
+        findings.problem((key,), "must be a list of entries" + (f": {closed}" if is_managed else ""))
+        return () if is_allow else None
+    rules: list[Rule] = []
+    for index, entry in enumerate(value):
+        rule, reason = _parse_rule(entry, findings.file, is_allow, environ, more)
+        if rule is None:
+            findings.note((key, index), "invalid-policy-entry", f"{reason}: this entry has no effect")
+        else:
+            rules.append(rule)
+    return tuple(rules)
+
+
+def _parse_rule(
+    entry: Json, file: str, is_allow: bool, environ: Mapping[str, str], more: Mapping[str, str]
+) -> tuple[Rule | None, str]:
+    if not isinstance(entry, Mapping) or len(entry) != 1:
+        return None, "must be an object with one key: serverName, serverCommand or serverUrl"
+    [(kind, value)] = entry.items()
+    if kind == NameRule.kind:
+        if not isinstance(value, str) or not value:
+            return None, "serverName must be a text"
+        if is_allow and not ALLOWED_NAME.fullmatch(value):
+            return None, "an allowed serverName has only letters, digits, _ and -: use serverUrl or serverCommand"
+        return NameRule(value, file, value), ""
+    if kind == CommandRule.kind:
+        if not isinstance(value, list) or not value or not all(isinstance(word, str) for word in value):
+            return None, "serverCommand must be a list of texts"
+        words = [word for word in value if isinstance(word, str)]
+        return CommandRule(json.dumps(words), file, tuple(expand(word, {**more, **environ}).text for word in words)), ""
+    if kind == UrlRule.kind:
+        if not isinstance(value, str) or not value.strip():
+            return None, "serverUrl must be a text"
+        if is_allow and (reason := _widening(value, environ)):
+            return None, reason
+        return UrlRule(value, file, parse_pattern(expand(value.strip(), {**more, **environ}).text)), ""
+    return None, "must have the key serverName, serverCommand or serverUrl"
+
+
+def _widening(text: str, environ: Mapping[str, str]) -> str | None:
+    """Why the variables of an allowed address must not be filled in, None when they may (S058)."""
+    if "${" not in text:
+        return None
+    authority = re.match(r"[^/]*//[^/?#]*|[^/?#]*", text)
+    if authority is not None and "${" in authority.group():
+        return "a variable may not stand in the scheme or host of an allowed address"
+    marked = expand(text, _Watched(environ))
+    if marked.unset:
+        return "a variable of the address is not set"
+    pieces = marked.text.split(MARK)[1::2]
+    if any(WIDENING.search(piece) for piece in pieces):
+        return "a variable would widen or move what the address allows"
+    return None
+
+
+# Stands around each inserted value while it is looked at; no address holds it.
+MARK = "\0"
+
+
+class _Watched(dict[str, str]):
+    """Variables whose values come with marks around them."""
+
+    def get(self, name: str, default: str | None = None) -> str | None:  # type: ignore[override]
+        value = super().get(name)
+        return default if value is None else f"{MARK}{value}{MARK}"
+
+
+def _decisive_kind(spec: ServerSpec) -> str:
+    return UrlRule.kind if isinstance(spec.target, RemoteTarget) else CommandRule.kind
+
+
+def _matches(rule: Rule, spec: ServerSpec, *, in_every_spelling: bool) -> bool:
+    if isinstance(rule, NameRule):
+        return rule.name == spec.name
+    if isinstance(rule, CommandRule):
+        return isinstance(spec.target, StdioTarget) and rule.command == (spec.target.command, *spec.target.args)
+    if not isinstance(spec.target, RemoteTarget):
+        return False
+    return rule.pattern.matches(parse_address(spec.target.url), in_every_spelling=in_every_spelling)
+
+
+def _named(which: str, rule: Rule) -> str:
+    return f"{which} {rule.kind} {rule.text}"

@@ -1,0 +1,282 @@
+"""Tests of `config.policy`."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from attrs import evolve
+
+from mcp_actors.config.notes import Findings
+from mcp_actors.config.policy import (
+    OPEN_POLICY,
+    Policy,
+    PolicySource,
+    apply_policy,
+    combine,
+    decide,
+    parse_policy,
+)
+from mcp_actors.config.specs import InProcessTarget, RemoteTarget, Scope, ServerSpec, StdioTarget, TransportName
+
+
+async def serve(link: object) -> None:
+    """A stand-in for an in-process server."""
+
+
+SPECS = {
+    "stdio": ServerSpec(name="s", target=StdioTarget("npx", ("-y", "srv"))),
+    "http": ServerSpec(name="s", target=RemoteTarget("https://h.example.com/mcp")),
+    "sse": ServerSpec(name="s", target=RemoteTarget("https://h.example.com/mcp", TransportName.SSE)),
+    "ws": ServerSpec(name="s", target=RemoteTarget("https://h.example.com/mcp", TransportName.WS)),
+    "sdk": ServerSpec(name="s", target=InProcessTarget(serve)),
+    "sse-ide": ServerSpec(name="s", target=RemoteTarget("https://h.example.com/mcp", TransportName.SSE_IDE)),
+}
+REMOTE = ("http", "sse", "ws")
+NAME, OTHER_NAME = {"serverName": "s"}, {"serverName": "t"}
+COMMAND, OTHER_COMMAND = {"serverCommand": ["npx", "-y", "srv"]}, {"serverCommand": ["npx"]}
+URL, OTHER_URL = {"serverUrl": "https://*.example.com/*"}, {"serverUrl": "https://h.example.org"}
+
+
+def source(settings: object, *, is_managed: bool = True, file: str = "m", **variables: dict[str, str]) -> PolicySource:
+    findings = Findings(file)
+    return parse_policy(settings, findings, is_managed=is_managed, environ={}, **variables)
+
+
+def policy(allow: object = None, deny: object = None) -> Policy:
+    settings = {"allowedMcpServers": allow, "deniedMcpServers": deny}
+    return combine([source({key: value for key, value in settings.items() if value is not None})])
+
+
+# (allow list, who may run); sdk and IDE servers are outside of allow lists (S048).
+ALLOW = [
+    (None, ["stdio", "http", "sse", "ws"]),
+    ([], []),
+    ([NAME], ["stdio", *REMOTE]),
+    ([OTHER_NAME], []),
+    ([COMMAND], ["stdio"]),
+    ([OTHER_COMMAND], []),
+    ([URL], [*REMOTE]),
+    ([OTHER_URL], []),
+    # A name counts only where the list has no entry of the decisive kind (S053).
+    ([NAME, OTHER_COMMAND], [*REMOTE]),
+    ([NAME, OTHER_URL], ["stdio"]),
+    ([NAME, OTHER_URL, OTHER_COMMAND], []),
+    ([NAME, COMMAND, OTHER_URL], ["stdio"]),
+    ([OTHER_NAME, URL, COMMAND], ["stdio", *REMOTE]),
+]
+# (deny list, who may not run)
+DENY = [
+    (None, []),
+    ([], []),
+    ([NAME], list(SPECS)),
+    ([OTHER_NAME], []),
+    ([COMMAND], ["stdio"]),
+    ([OTHER_COMMAND], []),
+    ([URL], [*REMOTE, "sse-ide"]),
+    ([OTHER_URL], []),
+    ([OTHER_NAME, OTHER_URL, COMMAND], ["stdio"]),
+]
+MATRIX = list(itertools.product(ALLOW, DENY, SPECS))
+
+
+@pytest.mark.parametrize(("allow", "deny", "transport"), MATRIX)
+def test_matrix(allow: tuple[object, list[str]], deny: tuple[object, list[str]], transport: str) -> None:
+    """Every matcher, transport, and allow or deny list, unset, empty or filled (S046-S053)."""
+    is_exempt = transport in ("sdk", "sse-ide")
+    expected = (is_exempt or transport in allow[1]) and transport not in deny[1]
+
+    verdict = decide(SPECS[transport], policy(allow[0], deny[0]))
+
+    assert verdict.is_allowed == expected
+    assert verdict.is_allowed or verdict.rule
+
+
+@pytest.mark.parametrize("scope", list(Scope))
+def test_every_scope_is_judged(scope: Scope) -> None:
+    """No source of servers escapes the lists (S048, fault 29)."""
+    assert not decide(evolve(SPECS["http"], scope=scope), policy(deny=[URL])).is_allowed
+    assert not decide(evolve(SPECS["http"], scope=scope), policy(allow=[])).is_allowed
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (("npx", "-y", "srv"), False),
+        (("npx", "-y", "srv", "x"), True),
+        (("npx", "-y"), True),
+        (("npx", "srv", "-y"), True),
+        (("/bin/npx", "-y", "srv"), True),
+    ],
+)
+def test_command_matches_exactly(command: tuple[str, ...], expected: bool) -> None:
+    """Every element in the same order, no prefixes (S050)."""
+    spec = evolve(SPECS["stdio"], target=StdioTarget(command[0], command[1:]))
+
+    assert decide(spec, policy(deny=[COMMAND])).is_allowed == expected
+
+
+@pytest.mark.parametrize("name", ["S", "s ", "s*", "*", "${N}"])
+def test_name_matches_literally(name: str) -> None:
+    """No case folding, wildcards or variables in names (S049)."""
+    assert decide(SPECS["stdio"], policy(deny=[{"serverName": name}])).is_allowed
+
+
+def test_verdict_names_rule_and_file() -> None:
+    """Whoever is blocked learns by which rule of which file (S061, fault 30)."""
+    [blocked] = apply_policy([SPECS["http"]], combine([source({"deniedMcpServers": [URL]}, file="/etc/m.json")]))
+
+    assert (blocked.is_enabled, blocked.disabled_reason) == (False, "policy")
+    assert blocked.disabled_detail == "explicitly blocked by deny serverUrl https://*.example.com/* of /etc/m.json"
+
+    [blocked] = apply_policy([SPECS["http"]], combine([source({"allowedMcpServers": []}, file="/etc/m.json")]))
+    assert "empty allow list" in blocked.disabled_detail
+
+    error = decide(SPECS["http"], policy(deny=[URL])).error("s")
+    assert (error.server, error.rule, error.file) == ("s", "deny serverUrl https://*.example.com/*", "m")
+
+
+def test_apply_leaves_the_allowed_untouched() -> None:
+    """What may run stays the same object, in order."""
+    specs = tuple(SPECS.values())
+
+    assert apply_policy(specs, OPEN_POLICY) == specs
+
+
+@pytest.mark.parametrize(
+    ("sources", "allow", "deny"),
+    [
+        ([], None, []),
+        ([PolicySource("u"), PolicySource("m", is_managed=True)], None, []),
+        ([("u", [NAME], None), ("m", None, None)], ["s"], []),
+        ([("u", [NAME], [OTHER_NAME]), ("m", [OTHER_NAME], [NAME])], ["s", "t"], ["t", "s"]),
+        ([("u", [], None)], [], []),
+        ([("u", [NAME], [OTHER_NAME]), ("m", [], None, True)], [], ["t"]),
+        ([("u", [NAME], [OTHER_NAME]), ("m", None, None, True)], None, ["t"]),
+        ([("u", [NAME], None, True)], ["s"], []),
+    ],
+)
+def test_lists_of_all_files_add_up(sources: list[object], allow: list[str] | None, deny: list[str]) -> None:
+    """Deny counts from everywhere; with the managed switch only managed allow lists do (S054, S055)."""
+
+    def made(file: str, allowed: object, denied: object, is_only: bool = False) -> PolicySource:
+        settings = {"allowedMcpServers": allowed, "deniedMcpServers": denied, "allowManagedMcpServersOnly": is_only}
+        given = {key: value for key, value in settings.items() if value is not None}
+        return source(given, is_managed=file == "m", file=file)
+
+    combined = combine([item if isinstance(item, PolicySource) else made(*item) for item in sources])
+
+    assert (None if combined.allow is None else [rule.name for rule in combined.allow]) == allow
+    assert [rule.name for rule in combined.deny] == deny
+
+
+BAD_ENTRIES = [
+    "s",
+    {},
+    {"serverName": "s", "serverUrl": "https://h"},
+    {"name": "s"},
+    {"serverName": ""},
+    {"serverName": 1},
+    {"serverCommand": "npx"},
+    {"serverCommand": []},
+    {"serverCommand": ["npx", 1]},
+    {"serverUrl": ""},
+    {"serverUrl": ["https://h"]},
+    None,
+]
+
+
+@pytest.mark.parametrize("bad", BAD_ENTRIES)
+@pytest.mark.parametrize("key", ["allowedMcpServers", "deniedMcpServers"])
+@pytest.mark.parametrize("is_managed", [True, False])
+def test_bad_entry_is_stripped(bad: object, key: str, is_managed: bool) -> None:
+    """An entry that is not understood has no effect and is noted; the others stand (S059)."""
+    findings = Findings("f")
+    read = parse_policy({key: [bad, NAME]}, findings, is_managed=is_managed, environ={})
+
+    assert [rule.name for rule in (read.allow or read.deny)] == ["s"]
+    assert [note.key for note in findings.notes] == [f"{key}[0]"]
+
+
+@pytest.mark.parametrize("name", ["a b", "plugin:p:s", "ä", "*"])
+def test_allowed_names_are_plain(name: str) -> None:
+    """Names that only address or command entries can allow are refused in allow lists, not in deny lists (S049)."""
+    assert source({"allowedMcpServers": [{"serverName": name}]}).allow == ()
+    assert len(source({"deniedMcpServers": [{"serverName": name}]}).deny) == 1
+
+
+@pytest.mark.parametrize("value", ["x", {}, 1, None])
+def test_managed_lists_close(value: object) -> None:
+    """A managed allow list of the wrong kind allows nothing, a deny list has no effect, a switch is on (S059)."""
+    findings = Findings("m")
+
+    read = parse_policy({"allowedMcpServers": value}, findings, is_managed=True, environ={})
+    assert (read.allow, len(findings.problems)) == ((), 1)
+
+    read = parse_policy({"deniedMcpServers": value or 0}, findings, is_managed=True, environ={})
+    assert (read.deny, read.allow) == ((), None)
+
+    read = parse_policy({"allowManagedMcpServersOnly": value}, findings, is_managed=True, environ={})
+    assert read.is_managed_only
+
+
+def test_own_file_is_used_whole_or_not() -> None:
+    """A user's file with a list of the wrong kind is not used, and that is a problem (S059)."""
+    findings = Findings("u")
+
+    read = parse_policy(
+        {"allowedMcpServers": "x", "deniedMcpServers": [NAME], "allowManagedMcpServersOnly": "x"},
+        findings,
+        is_managed=False,
+        environ={},
+    )
+
+    assert read == PolicySource("u")
+    assert len(findings.problems) == 1
+
+
+ENVIRON = {"TENANT": "acme", "STAR": "*", "UP": "..", "SLASH": "a/b", "HOST": "h", "EMPTY": "", "PCT": "%2e"}
+
+
+@pytest.mark.parametrize(
+    ("url", "is_used"),
+    [
+        ("https://h/${TENANT}/*", True),
+        ("https://h/${MISSING:-acme}/*", True),
+        ("https://h/x?t=${TENANT}", True),
+        ("https://${HOST}/*", False),
+        ("${HOST}://h/", False),
+        ("https://h:${TENANT}/", False),
+        ("${HOST}/x", False),
+        ("https://h/${STAR}", False),
+        ("https://h/${UP}/x", False),
+        ("https://h/${SLASH}", False),
+        ("https://h/${EMPTY}", False),
+        ("https://h/${PCT}", False),
+        ("https://h/${MISSING}", False),
+    ],
+)
+def test_variables_cannot_widen_what_is_allowed(url: str, is_used: bool) -> None:
+    """A variable of an allowed address fills in a piece of its path and nothing more; deny entries take any (S058)."""
+    findings = Findings("m")
+
+    allowed = parse_policy({"allowedMcpServers": [{"serverUrl": url}]}, findings, is_managed=True, environ=ENVIRON)
+    denied = parse_policy({"deniedMcpServers": [{"serverUrl": url}]}, findings, is_managed=True, environ=ENVIRON)
+
+    assert (len(allowed.allow), len(denied.deny)) == (int(is_used), 1)
+
+
+def test_deny_may_use_variables_of_files() -> None:
+    """Where the environment has no value, deny entries take that of a settings file; allow entries do not (S058)."""
+    command = [{"serverCommand": ["${TOOL}", "-y", "srv"]}]
+    more = {"TOOL": "npx"}
+
+    assert not decide(SPECS["stdio"], combine([source({"deniedMcpServers": command}, more=more)])).is_allowed
+    assert not decide(SPECS["stdio"], combine([source({"allowedMcpServers": command}, more=more)])).is_allowed
+
+
+def test_policy_sees_what_would_run() -> None:
+    """The expanded command and address count, however they are written (S045)."""
+    spec = evolve(SPECS["http"], raw={"url": "https://${ANYTHING}"})
+
+    assert not decide(spec, policy(deny=[URL])).is_allowed
