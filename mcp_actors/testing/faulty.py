@@ -17,6 +17,7 @@ from mcp_actors.errors import TransportBroken
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from mcp_actors.errors import TransportError
     from mcp_actors.protocol.types import Frame, Refusal, RequestId, ServerInfo
     from mcp_actors.transports.base import Diagnostics, Sink, Transport
 
@@ -110,7 +111,7 @@ class FaultyTransport:
         faulty = _FaultySink(self, sink)
         with trio.CancelScope() as life:
             async with trio.open_nursery() as helpers:
-                helpers.start_soon(self._watch, life)
+                helpers.start_soon(self._watch, life, sink)
                 helpers.start_soon(faulty.pump)
                 failure = await _caught(self.inner, faulty, task_status)
                 if failure is not None and not self._cut.is_set():
@@ -178,8 +179,9 @@ class FaultyTransport:
         """Seconds that a frame is held back now."""
         return self._delay
 
-    async def _watch(self, life: trio.CancelScope) -> None:
+    async def _watch(self, life: trio.CancelScope, sink: Sink) -> None:
         await self._cut.wait()
+        sink.ended(TransportBroken(reason=CUT_REASON))
         life.cancel()
 
 
@@ -218,6 +220,11 @@ class _FaultySink:
                 self._sink.lose(frame, reason)
 
         self._pass(deed)
+
+    def ended(self, error: TransportError) -> None:
+        if self._wire.is_open():
+            self.flush()  # what was on its way arrives before the end
+            self._sink.ended(error)
 
     def is_waiting(self, request_id: RequestId) -> bool:
         return self._sink.is_waiting(request_id)

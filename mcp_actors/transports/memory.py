@@ -110,7 +110,7 @@ class MemoryTransport:
                 while True:
                     sink.deliver(await ours.receive())
             except trio.EndOfChannel:
-                pass
+                sink.ended(TransportBroken(reason=self._ending()))  # serve may take its time to return
             finally:
                 self._link = None
                 ours.close()

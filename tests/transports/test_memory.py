@@ -111,9 +111,11 @@ async def test_serve_ends(serve, autojump_clock):
     transport = MemoryTransport(serve)
     ends = []
 
+    sink = RecordingSink()
+
     async def run(task_status):
         try:
-            await transport.run(RecordingSink(), task_status=task_status)
+            await transport.run(sink, task_status=task_status)
         except TransportBroken as exc:
             ends.append(exc)
 
@@ -122,6 +124,7 @@ async def test_serve_ends(serve, autojump_clock):
         await transport.send(Frame(b"go"))
 
     [broken] = ends
+    assert [end.reason for end in sink.endings] == [broken.reason]
     assert isinstance(broken.__cause__, cause)
     assert broken.reason.startswith(reason)
     with pytest.raises(TransportClosed):
