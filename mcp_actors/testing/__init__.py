@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from mcp_actors.testing.http_server import open_http_server
     from mcp_actors.testing.http_voices import HttpOptions
     from mcp_actors.testing.scripted import Call, ScriptedServer
+    from mcp_actors.testing.sse_server import open_sse_server
     from mcp_actors.testing.synthetic import synthetic_command, synthetic_server
     from mcp_actors.testing.wire_server import serve_stdio
 
@@ -22,6 +23,7 @@ __all__ = [
     "ScriptedServer",
     "check_transport",
     "open_http_server",
+    "open_sse_server",
     "serve_stdio",
     "synthetic_command",
     "synthetic_server",
@@ -37,6 +39,7 @@ _HOMES = {
     "ScriptedServer": "scripted",
     "check_transport": "contracts",
     "open_http_server": "http_server",
+    "open_sse_server": "sse_server",
     "serve_stdio": "wire_server",
     "synthetic_command": "synthetic",
     "synthetic_server": "synthetic",

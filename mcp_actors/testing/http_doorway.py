@@ -87,13 +87,13 @@ Stream: TypeAlias = "Callable[[Responder], Awaitable[None]]"
 Decide: TypeAlias = "Callable[[HttpRequest], HttpAnswer | Stream]"
 
 
-class _Aborted(Exception):
+class _Aborted(trio.BrokenResourceError):
     """End this connection without another byte."""
 
 
 @define(eq=False)
 class Responder:
-    """The answer to one request, as it is written."""
+    """The answer to one request. Writing raises `trio.BrokenResourceError` once the client is gone."""
 
     _stream: trio.SocketStream
     _conn: h11.Connection
@@ -153,13 +153,14 @@ class Responder:
     async def _send(self, *events: h11.Event) -> None:
         if self.is_aborted:
             raise _Aborted
-        data = b"".join([self._conn.send(event) or b"" for event in events])
-        # Shielded: half a chunk would garble the stream for the next write; bounded: a reader may be stuck.
-        with trio.move_on_after(self._limits.write_timeout, shield=True) as scope:
-            await self._stream.send_all(data)
-        if scope.cancelled_caught:
+        try:
+            data = b"".join([self._conn.send(event) or b"" for event in events])
+            # Shielded: half a chunk would garble the stream for the next write; bounded: a reader may be stuck.
+            with trio.fail_after(self._limits.write_timeout, shield=True):
+                await self._stream.send_all(data)
+        except (trio.TooSlowError, trio.BrokenResourceError, trio.ClosedResourceError, h11.LocalProtocolError) as exc:
             self.is_aborted = True
-            raise _Aborted
+            raise _Aborted from exc
 
 
 def encode_event(data: bytes, *, event_id: str | None = None, retry_ms: int | None = None) -> bytes:
@@ -208,7 +209,7 @@ class _Doorway:
                 await stream.send_eof()
                 while await stream.receive_some(READ_BYTES):
                     pass
-        except (_Aborted, OSError, trio.BrokenResourceError, trio.ClosedResourceError, h11.LocalProtocolError):
+        except (OSError, trio.BrokenResourceError, trio.ClosedResourceError, h11.LocalProtocolError):
             pass  # the client is gone, or a script wanted it so
         except Exception:
             log.exception("Failed on a connection")

@@ -5,7 +5,7 @@ What this is not: the decision what to answer (`http_server`).
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
@@ -14,7 +14,7 @@ from attrs import define, field, frozen
 from mcp_actors.testing.http_doorway import DoorwayLimits, HttpAnswer, HttpRequest, Responder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from mcp_actors.testing.live_client import LiveClient
 
@@ -55,16 +55,26 @@ class ExchangeVoice:
             if self.client is not None:
                 await self.client.voice.note(data)
         else:
-            await self.responder.event(data)
+            with self._minding_the_gone():
+                await self.responder.event(data)
 
     async def reply(self, data: bytes, status: int) -> None:
         if self.is_gone:
             return
-        if self.responder.is_started or (self.options.answers == "sse" and status == 200):
-            await self.responder.event(data)
-            await self.responder.finish()
-        else:
-            await self.responder.answer(HttpAnswer(status, data))
+        with self._minding_the_gone():
+            if self.responder.is_started or (self.options.answers == "sse" and status == 200):
+                await self.responder.event(data)
+                await self.responder.finish()
+            else:
+                await self.responder.answer(HttpAnswer(status, data))
+
+    @contextmanager
+    def _minding_the_gone(self) -> Iterator[None]:
+        """A handler does not learn that its client is gone (legacy: it runs on)."""
+        try:
+            yield
+        except trio.BrokenResourceError:
+            self.is_gone = True
 
 
 @define(eq=False)

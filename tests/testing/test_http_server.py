@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import socket
+import struct
 from contextlib import asynccontextmanager
 
 import pytest
@@ -324,6 +326,27 @@ async def test_legacy_call_outlives_its_connection_and_obeys_its_cancel():
             assert (await kept.read()).body == b""
 
     assert ends == [1, 2]
+
+
+async def test_legacy_call_survives_a_connection_that_breaks_under_its_words():
+    """A handler that floods a client which resets the connection runs on, and the server with it."""
+    server = ScriptedServer()
+
+    async def flood(call):
+        for step in range(40):
+            await call.progress(step, message="x" * 1_000_000)
+        return "done"
+
+    server.add_tool("flood", flood)
+    async with served(server) as wire:
+        session = await greet(wire)
+        async with open_wire_like(wire) as lost:
+            params = {"name": "flood", "_meta": {"progressToken": 1}}
+            await lost.send_message(request("tools/call", params), **session)
+            await lost.head()
+            lost.stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+        assert (await wire.post(request("ping", None, 2), **session)).json["result"] == {}
 
 
 async def test_legacy_server_without_sessions_serves_every_post_alone():
