@@ -69,6 +69,8 @@ async def test_scripted_death_ends_the_stream():
             for end in ("die", "hang up"):
                 async with open_wire(url) as stream:
                     endpoint = await opened(stream)
+                    await posts.post(HELLO, endpoint)
+                    assert (await message(stream))["id"] == "hello"
                     if end == "die":
                         await posts.post(request("ping"), endpoint)
                     else:
