@@ -88,7 +88,8 @@ class McpActorsError(Exception):
 class ConfigError(McpActorsError):
     """Configuration that cannot be used as written.
 
-    `file` is a path or a label such as ``<--config 2>``; `key` a dotted path inside it; `line` and `column` count from 1.
+    `file` is a path or a label such as ``<--config 2>``; `key` a dotted path inside it; `line` and `column` count
+    from 1.
     """
 
     reason: str
@@ -97,7 +98,8 @@ class ConfigError(McpActorsError):
     remedy: str | None = None
     line: int | None = None
     column: int | None = None
-    # One of S034: unknown_type, url_missing_type, invalid_config, reserved_name; ours besides: unset_variable, unreadable.
+    # One of S034: unknown_type, url_missing_type, invalid_config, reserved_name; ours besides: unset_variable,
+    # unreadable.
     category: str = "invalid_config"
 
     def describe(self) -> str:

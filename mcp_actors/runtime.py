@@ -381,7 +381,7 @@ def _load(config: ConfigLike, environ: Mapping[str, str]) -> LoadedConfig:
     if isinstance(config, LoadedConfig):
         return config
     if isinstance(config, Mapping):
-        loaded = specs_from_mapping(config, environ)
+        loaded = specs_from_mapping(config, environ)  # pyright: ignore[reportArgumentType] # specs are no mapping
     elif config is None:
         loaded = load_config(cwd=Path.cwd(), home=Path.home(), environ=environ)
     elif isinstance(config, str | Path):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 import trio
 from attrs import evolve
 
 from mcp_actors.config.specs import InProcessTarget, RestartPolicy, RestartType, ServerSpec
 from mcp_actors.testing.scripted import ScriptedServer
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
 
 
 def echo_server(**options: object) -> ScriptedServer:

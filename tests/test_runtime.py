@@ -1,7 +1,8 @@
-"""The fleet in one process, on a virtual clock: connect, call, cancel, die, restart, stop; and sweeps over all of it."""
+"""The fleet in one process, on a virtual clock: connect, call, cancel, die, restart, stop; and sweeps over it."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from contextlib import ExitStack
 
@@ -58,7 +59,7 @@ async def test_a_server_of_any_era_is_connected_listed_and_called(era: str, auto
 
     assert (status.state, status.reason, status.tools) == (ServerState.CONNECTED, "ready", 3)
     assert status.era == ("legacy" if era == "legacy" else "modern")
-    assert ("hi", "ho") == (result.text, by_route.text)
+    assert (result.text, by_route.text) == ("hi", "ho")
     assert server.violations == []
 
 
@@ -244,7 +245,8 @@ async def test_a_bug_in_one_child_touches_no_sibling(autojump_clock: object, cap
     def transports(one):
         return broken(one) if one.name == "bad" else MemoryTransport(one.target.serve)
 
-    async with open_runtime([spec("bad", good), spec("good", good)], settings=SETTINGS, transports=transports) as runtime:
+    specs = [spec("bad", good), spec("good", good)]
+    async with open_runtime(specs, settings=SETTINGS, transports=transports) as runtime:
         statuses = await runtime.wait_ready()
         result = await runtime.call_tool("good.echo", {"text": "fine"})
 
@@ -396,7 +398,7 @@ async def test_backoff_follows_the_policy_and_a_connection_ends_it(autojump_cloc
         await wait_state(runtime, "one", ServerState.CONNECTED)
         status = runtime.status()["one"]
 
-    assert [round(later - earlier, 3) for earlier, later in zip(starts, starts[1:], strict=False)] == [1, 2, 4]
+    assert [round(later - earlier, 3) for earlier, later in itertools.pairwise(starts)] == [1, 2, 4]
     assert waiting.next_retry == pytest.approx(starts[0] + 1)
     assert (status.attempt, status.next_retry, status.error) == (0, None, None)
 
@@ -600,7 +602,8 @@ async def test_cancel_sweep_of_the_whole_runtime(step: int, autojump_clock: obje
     async def victim() -> None:
         nonlocal ended
         with scope:
-            async with open_runtime([spec("a", census.server()), spec("b", census.server())], settings=SETTINGS) as runtime:
+            specs = [spec("a", census.server()), spec("b", census.server())]
+            async with open_runtime(specs, settings=SETTINGS) as runtime:
                 await runtime.wait_ready()
                 for number in range(3):
                     await runtime.call_tool("a.echo", {"text": str(number)})

@@ -260,8 +260,9 @@ def _key_places(text: str) -> dict[KeyPath, int]:
             path = (*top.path, top.index)
             places[path] = match.start()
         elif top.key is None:
-            top.key = json.loads(lexeme)
-            places[*top.path, top.key] = match.start()
+            key: str = json.loads(lexeme)
+            top.key = key
+            places[*top.path, key] = match.start()
             continue
         else:
             path = (*top.path, top.key)

@@ -6,10 +6,12 @@ What this is not: per-server configuration (`specs`).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from attrs import frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["Settings", "SettingsRead", "read_settings"]
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 import enum
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urlsplit
 
 from attrs import field, frozen
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
     from mcp_actors.jsontypes import Json
 
 __all__ = [
@@ -130,11 +131,11 @@ class RemoteTarget:
     is_guess: bool = False
 
 
-@frozen
+@frozen  # type: ignore[explicit-any] # of `serve`
 class InProcessTarget:
     """A server in this process: `serve` is given its end of a `transports.memory` link and serves until that ends."""
 
-    serve: Callable[..., Awaitable[None]]
+    serve: Callable[..., Awaitable[None]]  # type: ignore[explicit-any] # the link's class is a floor above
     transport = TransportName.SDK
 
 

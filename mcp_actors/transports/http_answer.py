@@ -38,13 +38,16 @@ class RawResponse(Protocol):
     @property
     def headers(self) -> Mapping[str, str]:
         """Names are looked up in any case."""
+        ...
 
     @property
     def stream(self) -> AsyncIterable[bytes]:
         """The body as it comes, not decoded."""
+        ...
 
     def aiter_bytes(self) -> AsyncIterator[bytes]:
         """The body, decoded."""
+        ...
 
     async def aclose(self) -> None:
         """End the exchange."""

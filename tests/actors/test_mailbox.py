@@ -56,7 +56,7 @@ async def test_tell_nowait_to_a_full_mailbox_raises(autojump_clock: object) -> N
     with pytest.raises(MailboxFull) as caught:
         mailbox.ref.tell_nowait(Note("b"))
 
-    assert ("noter", 1) == (caught.value.actor, caught.value.size)
+    assert (caught.value.actor, caught.value.size) == ("noter", 1)
 
 
 async def test_a_reply_is_resolved_once(autojump_clock: object) -> None:

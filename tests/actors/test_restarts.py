@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 import trio
 
@@ -70,7 +72,7 @@ _RESTARTS: dict[RestartType, set[ExitKind]] = {
 @pytest.mark.parametrize("restart", RestartType)
 @pytest.mark.parametrize("kind", ExitKind)
 def test_restart_type_decides_which_ends_are_restarted(restart: RestartType, kind: ExitKind) -> None:
-    """Permanent restarts every end of its own, transient only failures, temporary none; logins and refusals never (S117)."""
+    """Permanent restarts every end of its own, transient only failures, temporary none; refusals never (S117)."""
     end = Exit(kind)
 
     decision = decide(end, History().ended(end), restart, RestartPolicy(), now=0.0)
@@ -109,7 +111,7 @@ def test_backoff_stops_at_its_cap() -> None:
 
     starts, decision = _flap(policy, is_proven=False, life=0.0)
 
-    assert [b - a for a, b in zip(starts, starts[1:], strict=False)] == [1, 2, 4, 8, 16, 30, 30, 30]
+    assert [b - a for a, b in itertools.pairwise(starts)] == [1, 2, 4, 8, 16, 30, 30, 30]
     assert decision == Park("gave-up")
 
 
@@ -123,14 +125,14 @@ def test_a_server_that_works_a_moment_and_dies_is_still_bounded() -> None:
 
 def test_a_server_that_lives_long_is_always_restarted() -> None:
     """Lives longer than the period never add up."""
-    starts, decision = _flap(RestartPolicy(), is_proven=True, life=70.0)
+    _starts, decision = _flap(RestartPolicy(), is_proven=True, life=70.0)
 
     assert isinstance(decision, RestartAfter)
     assert decision.delay == 1.0
 
 
 def test_jitter_scales_the_delay_only_where_asked() -> None:
-    """Chance is an argument: with jitter the delay is chance times backoff, without it is the backoff (S116, fault 90)."""
+    """Chance is an argument: with jitter the delay is chance times backoff, without it the backoff (S116)."""
     end = Exit(ExitKind.CRASH)
     history = History().ended(end)
 
