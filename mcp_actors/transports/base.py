@@ -26,6 +26,7 @@ from attrs import field, frozen
 if TYPE_CHECKING:
     import trio
 
+    from mcp_actors.errors import TransportError
     from mcp_actors.protocol.types import Frame, Refusal, RequestId, ServerInfo
 
 __all__ = ["Diagnostics", "Sink", "Transport"]
@@ -60,6 +61,9 @@ class Sink(Protocol):
 
     def lose(self, frame: Frame, reason: str) -> None:
         """Learn that no answer to `frame` can come any more on this transport (202 or end of stream, C10, fault 42)."""
+
+    def ended(self, error: TransportError) -> None:
+        """Learn that nothing can arrive any more, and why: told before a clean-up that may take seconds (fault 17)."""
 
     def is_waiting(self, request_id: RequestId) -> bool:
         """Whether somebody still waits for the answer to this request of ours."""

@@ -71,14 +71,13 @@ class StdioTransport:
     hurry: ladder.Hurry = field(factory=ladder.Hurry, kw_only=True, repr=False)
     # Takes each line of standard error that may be shown, cleaned and rate-limited. None: the log, at DEBUG.
     on_stderr: Callable[[str], None] | None = field(default=None, kw_only=True, repr=False)
-    # Told once, with the cause, when the wire has ended and before the tree is stopped, which may take seconds.
-    on_end: Callable[[TransportError], None] | None = field(default=None, kw_only=True, repr=False)
 
     kind = "stdio"
     is_exchange = False
 
     _target: StdioTarget = field(init=False, repr=False)
     # From `run` on.
+    _sink: Sink | None = field(default=None, init=False, repr=False)
     _child: Child | None = field(default=None, init=False, repr=False)
     _outbox: Outbox | None = field(default=None, init=False, repr=False)
     # What the first sign of the end said; a judgement may know better.
@@ -125,6 +124,7 @@ class StdioTransport:
         """
         await trio.lowlevel.checkpoint_if_cancelled()
         child = self._spawn()
+        self._sink = sink
         try:
             await self._serve(child, sink, task_status)
         finally:
@@ -291,8 +291,8 @@ class StdioTransport:
         self._judged.set()
         if self._outbox is not None:
             self._outbox.close()
-        if self.on_end is not None:
-            self.on_end(self._error())
+        if self._sink is not None:
+            self._sink.ended(self._error())
 
     def _error(self) -> TransportError:
         # A new one for each who asks: a raised exception collects tracebacks.

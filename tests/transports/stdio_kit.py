@@ -43,6 +43,9 @@ class Sink:
     def lose(self, frame, reason) -> None:
         raise AssertionError("stdio loses nothing")
 
+    def ended(self, error) -> None:
+        """The tests look at what `run` raises."""
+
     def is_waiting(self, request_id) -> bool:
         return True
 

@@ -191,7 +191,7 @@ async def test_end_is_told_before_a_slow_stop() -> None:
     transport = make("wrapper.sh", "leave", "told", settings=Settings())
     with trio.fail_after(20), nobody_left():
         async with opened(transport) as wire:
-            transport.on_end = lambda error: told.append((error, wire.ended.is_set()))
+            wire.sink.ended = lambda error: told.append((error, wire.ended.is_set()))
             transport.hurry.press()
             await wire.end()
 

@@ -20,6 +20,9 @@ class Sink:
     def deliver(self, raw):
         self.came.set()
 
+    def ended(self, error):
+        pass
+
 
 async def main(python, script, mode, marker, journal):
     async with trio.open_nursery() as nursery:
