@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import trio
 
 from mcp_actors.actors.exits import lone_error
+from mcp_actors.actors.house import keep_house
 from mcp_actors.actors.messages import (
     AddServer,
     DisableServer,
@@ -27,7 +28,6 @@ from mcp_actors.actors.messages import (
     Flush,
     RemoveServer,
     RestartServer,
-    Stop,
 )
 from mcp_actors.actors.registry import Registry
 from mcp_actors.actors.supervisor import Supervisor
@@ -37,7 +37,7 @@ from mcp_actors.loading import LoadedConfig, load_config, specs_from_mapping
 from mcp_actors.tools.naming import server_prefix
 from mcp_actors.tools.results import ToolResult
 from mcp_actors.transports.ladder import Hurry
-from mcp_actors.transports.leftovers import open_journal, sweep
+from mcp_actors.transports.leftovers import sweep_and_open
 from mcp_actors.transports.opening import open_transport
 
 if TYPE_CHECKING:
@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.tools.catalog import Catalog, Tool
     from mcp_actors.transports.base import Transport
-    from mcp_actors.transports.leftovers import Journal
 
 __all__ = ["ConfigLike", "Runtime", "open_runtime"]
 
@@ -329,16 +328,16 @@ async def open_runtime(
             logger.warning("%s", warning)
     loaded = _load(config, environ)
     hurry = Hurry()
-    registry = Registry(window=settings.publish_window, order=[spec.name for spec in loaded.specs])
+    registry = Registry(window=settings.publish_window)
     if transports is None:
-        journal = None if state_dir is None else await _open_journal(state_dir, settings, hurry)
+        journal = None if state_dir is None else await sweep_and_open(state_dir / "children", settings, hurry=hurry)
         transports = partial(open_transport, settings=settings, environ=environ, journal=journal, hurry=hurry)
     supervisor = Supervisor(settings, registry.mailbox.ref, transports, chance=_chance)
     runtime = Runtime(settings, registry, supervisor, loaded, hurry)
     closing = trio.Event()
     try:
         async with trio.open_nursery() as nursery:
-            await nursery.start(_keep_house, registry, supervisor, loaded.specs, closing, _stop_bound(settings))
+            await nursery.start(keep_house, registry, supervisor, loaded.specs, closing, _stop_bound(settings))
             try:
                 yield runtime
             finally:
@@ -348,32 +347,6 @@ async def open_runtime(
         if error is group:
             raise
         raise error from error.__cause__
-
-
-async def _keep_house(
-    registry: Registry,
-    supervisor: Supervisor,
-    specs: Iterable[ServerSpec],
-    closing: trio.Event,
-    bound: float,
-    *,
-    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
-) -> None:
-    """Run the actors until `closing`, then stop them in order: the servers first, then who tells of them.
-
-    Cancellation:
-        Until it has started; after that only `closing` ends it, within `bound` seconds.
-    """
-    async with trio.open_nursery() as actors:
-        await actors.start(registry.run)
-        await actors.start(supervisor.run, specs)
-        actors.cancel_scope.shield = True
-        task_status.started()
-        await closing.wait()
-        with trio.move_on_after(bound):
-            await supervisor.mailbox.ref.ask(Stop())
-            await registry.mailbox.ref.ask(Flush())
-        actors.cancel_scope.cancel()
 
 
 def _load(config: ConfigLike, environ: Mapping[str, str]) -> LoadedConfig:
@@ -392,14 +365,6 @@ def _load(config: ConfigLike, environ: Mapping[str, str]) -> LoadedConfig:
     if unusable and not loaded.specs:
         raise unusable[0]
     return loaded
-
-
-async def _open_journal(state_dir: Path, settings: Settings, hurry: Hurry) -> Journal | None:
-    """Stop what an earlier run left behind, then open the journal of this one."""
-    directory = state_dir / "children"
-    for leftover in await sweep(directory, settings, hurry=hurry):
-        logger.warning("[MCP:%s] stopped pid=%d, left behind by an earlier run", leftover.server, leftover.pid)
-    return open_journal(directory)
 
 
 def _stop_bound(settings: Settings) -> float:

@@ -8,8 +8,10 @@ from the supervisor's tasks: they change what is wanted, end the life in progres
 
 from __future__ import annotations
 
+import json
 import logging
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 import trio
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from mcp_actors.actors.messages import RegistryMessage
     from mcp_actors.config.settings import Settings
     from mcp_actors.config.specs import ServerSpec
+    from mcp_actors.protocol.types import ServerInfo
     from mcp_actors.transports.base import Transport
 
 __all__ = ["Child"]
@@ -48,6 +51,15 @@ REMEDIES: Final[dict[str, str]] = {
     "pending-approval": "approve it: mcp-actors --approve-project, or MCP_ACTORS_APPROVE_PROJECT=1",
     "policy": "ask your administrator",
 }
+
+
+def _capability_summary(info: ServerInfo) -> str:
+    """Compact JSON of what a server offers, for the log (S351)."""
+    resources = info.capabilities.get("resources")
+    summary = {f"has{kind.capitalize()}": info.has(kind) for kind in ("tools", "prompts", "resources")}
+    summary["hasResourceSubscribe"] = isinstance(resources, Mapping) and resources.get("subscribe") is True
+    version = info.implementation.get("version")
+    return json.dumps({**summary, "serverVersion": version}, separators=(",", ":"), default=str)
 
 
 class Child:
@@ -137,6 +149,8 @@ class Child:
             logger.error("[MCP:%s] failed by a bug of ours", self.spec.name, exc_info=error)
         elif end.kind is not ExitKind.SHUTDOWN:
             logger.info("[MCP:%s] ended reason=%s", self.spec.name, end.reason)
+        else:
+            logger.debug("[MCP:%s] stopped", self.spec.name)
         self._last_error = None if end.kind is ExitKind.SHUTDOWN else self._tell(error, connection)
         return end
 
@@ -161,6 +175,7 @@ class Child:
             "[MCP:%s] connect.complete transport=%s elapsed_ms=%d revision=%s",
             self.spec.name, self.spec.transport, round((ready - opened) * 1000), info.revision,
         )  # fmt: skip
+        logger.debug("[MCP:%s] capabilities %s", self.spec.name, _capability_summary(info))
         await self._report_life(
             ServerState.PENDING,
             Phase.LISTING,

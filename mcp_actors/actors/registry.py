@@ -24,7 +24,7 @@ from mcp_actors.actors.messages import Flush, Listing, RegistryMessage, ServerLi
 from mcp_actors.tools.catalog import Catalog
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sized
+    from collections.abc import Iterator, Mapping, Sized
 
     from mcp_actors.actors.connection import Connection
     from mcp_actors.actors.lifecycle import ServerStatus
@@ -96,9 +96,7 @@ class Watcher:
 class Registry:
     """The actor that knows names."""
 
-    def __init__(self, *, window: float, order: Iterable[str] = ()) -> None:
-        # Place of each server in the configuration; who comes later stands behind, in the order of arrival.
-        self._places = {name: place for place, name in enumerate(order)}
+    def __init__(self, *, window: float) -> None:
         self.mailbox: Mailbox[RegistryMessage] = Mailbox("registry", size=MAILBOX_SIZE)
         # The newest publication; replaced whole, by this actor only.
         self.snapshot = Snapshot()
@@ -107,7 +105,8 @@ class Registry:
         self._statuses: dict[str, ServerStatus] = {}
         self._connections: dict[str, Connection] = {}
         self._listings: dict[str, Listing] = {}
-        # Names told of since the last publication, in the order of arrival.
+        # Names told of since the last publication. The supervisor tells of each server once before any of them moves, in
+        # the order of the configuration, so that order of arrival is that order (invariant 10).
         self._touched: dict[str, None] = {}
         self._watchers: set[Watcher] = set()
         self._published = trio.Event()
@@ -154,17 +153,19 @@ class Registry:
     def _apply(self, message: RegistryMessage) -> None:
         match message:
             case StatusChanged(status, connection):
-                self._announce(StatusChange(status.name, self._statuses.get(status.name), status))
-                self._statuses[status.name] = status
                 if connection is not None:
                     self._connections[status.name] = connection
                 elif not status.is_connected:
                     self._withdraw(status.name)
+                counted = _counted(status, self._listings.get(status.name))
+                self._announce(StatusChange(status.name, self._statuses.get(status.name), counted))
+                self._statuses[status.name] = counted
                 self._touched[status.name] = None
             case ServerListed(server, generation, listing):
                 known = self._statuses.get(server)
                 if known is not None and known.generation == generation:
                     self._listings[server] = listing
+                    self._statuses[server] = _counted(known, listing)
                     self._touched[server] = None
             case ServerRemoved(name):
                 self._announce(StatusChange(name, self._statuses.pop(name, None), None))
@@ -189,21 +190,15 @@ class Registry:
         previous = self.snapshot
         servers = dict(previous.servers)
         offers: dict[str, tuple[Tool, ...] | None] = {}
-        has_new = False
         for name in self._touched:
             status, listing = self._statuses.get(name), self._listings.get(name)
             if status is None:
                 servers.pop(name, None)
-                self._places.pop(name, None)
             else:
-                has_new = has_new or name not in servers
-                servers[name] = _counted(status, listing)
+                servers[name] = status
             is_up = status is not None and status.is_connected
             offers[name] = listing.tools if is_up and listing is not None else None
         self._touched.clear()
-        if has_new:  # children report in any order; what is published has the configuration's (invariant 10)
-            last = max(self._places.values(), default=0) + 1
-            servers = dict(sorted(servers.items(), key=lambda entry: self._places.setdefault(entry[0], last)))
         self.snapshot = Snapshot(
             version=previous.version + 1,
             servers=servers,

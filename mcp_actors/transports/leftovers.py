@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from mcp_actors.config.settings import Settings
 
-__all__ = ["Journal", "Leftover", "open_journal", "parse_leftover", "sweep"]
+__all__ = ["Journal", "Leftover", "open_journal", "parse_leftover", "sweep", "sweep_and_open"]
 
 _log = logging.getLogger("mcp_actors.transports.leftovers")
 
@@ -164,6 +164,13 @@ async def sweep(directory: Path, settings: Settings, *, hurry: ladder.Hurry | No
             else:
                 nursery.start_soon(stop, path, leftover)
     return tuple(stopped)
+
+
+async def sweep_and_open(directory: Path, settings: Settings, *, hurry: ladder.Hurry | None = None) -> Journal | None:
+    """Stop what an earlier run left behind, then open the journal of this one. See `sweep` and `open_journal`."""
+    for leftover in await sweep(directory, settings, hurry=hurry):
+        _log.warning("[MCP:%s] stopped pid=%d, left behind by an earlier run", leftover.server, leftover.pid)
+    return open_journal(directory)
 
 
 @define(eq=False)

@@ -1,0 +1,47 @@
+"""Owns the life of the actors together: who starts first, and in which order they stop.
+
+What this is not: any of the actors, nor what they are made of (`runtime`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import trio
+
+from mcp_actors.actors.messages import Flush, Stop
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mcp_actors.actors.registry import Registry
+    from mcp_actors.actors.supervisor import Supervisor
+    from mcp_actors.config.specs import ServerSpec
+
+__all__ = ["keep_house"]
+
+
+async def keep_house(
+    registry: Registry,
+    supervisor: Supervisor,
+    specs: Iterable[ServerSpec],
+    closing: trio.Event,
+    bound: float,
+    *,
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Run the actors until `closing`, then stop them in order: the servers first, then who tells of them.
+
+    Cancellation:
+        Until it has started; after that only `closing` ends it, within `bound` seconds.
+    """
+    async with trio.open_nursery() as actors:
+        await actors.start(registry.run)
+        await actors.start(supervisor.run, specs)
+        actors.cancel_scope.shield = True
+        task_status.started()
+        await closing.wait()
+        with trio.move_on_after(bound):
+            await supervisor.mailbox.ref.ask(Stop())
+            await registry.mailbox.ref.ask(Flush())
+        actors.cancel_scope.cancel()
