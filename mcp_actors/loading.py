@@ -7,17 +7,24 @@ Blocking, and short: a few small files. A body with other work in hand calls `lo
 
 from __future__ import annotations
 
-import stat
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from attrs import evolve, frozen
+from attrs import evolve
 
-from mcp_actors.config.approvals import Approvals, apply_approvals
+from mcp_actors.config.approvals import Approvals
+from mcp_actors.config.choices import (
+    OPEN_CHOICES,
+    Choices,
+    SettingsLayer,
+    SettingsText,
+    merge_settings,
+    parse_settings,
+    read_choices,
+)
 from mcp_actors.config.formats import NATIVE, format_of_path
-from mcp_actors.config.merge import merge
-from mcp_actors.config.notes import ConfigNote, Shadowed
+from mcp_actors.config.loaded import APPROVE_PROJECT, LoadedConfig, assemble, read_mapping
 from mcp_actors.config.settings import TRUE_WORDS
 from mcp_actors.config.sources import (
     SourceReading,
@@ -27,48 +34,28 @@ from mcp_actors.config.sources import (
     read_document,
     read_source,
 )
-from mcp_actors.config.specs import InProcessTarget, Scope, ServerSpec
-from mcp_actors.errors import ConfigError
+from mcp_actors.config.specs import Scope
+from mcp_actors.errors import ConfigError, ServerNotAllowed
+from mcp_actors.places import Places, is_missing, read_bounded, read_named_file, unreadable
 from mcp_actors.tools.naming import normalise
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from mcp_actors.jsontypes import Json
 
 __all__ = [
     "APPROVE_PROJECT",
-    "MAX_FILE_BYTES",
     "LoadedConfig",
-    "finish",
+    "load_choices",
     "load_config",
-    "read_bounded",
     "specs_from_mapping",
+    "with_readings",
 ]
 
-# A thousand servers take 300 kB; `~/.claude.json` of a long-time user a few MB.
-MAX_FILE_BYTES = 64 * 1024 * 1024
-
-# Variable that says yes to every project server, for scripts and headless runs.
-APPROVE_PROJECT = "MCP_ACTORS_APPROVE_PROJECT"
-
 PROJECT_FILE = ".mcp.json"
-
+MANAGED_FILE = "managed-mcp.json"
 ConfigInput: TypeAlias = "str | Path"
-
-
-@frozen
-class LoadedConfig:
-    """What should run, and everything there is to say about it.
-
-    `specs`: one per name, stable order (by scope, lowest precedence first, then file order). `problems`: entries and
-    files that could not be used. `shadowed`: definitions that lost to another.
-    """
-
-    specs: tuple[ServerSpec, ...] = ()
-    problems: tuple[ConfigError, ...] = ()
-    notes: tuple[ConfigNote, ...] = ()
-    shadowed: tuple[Shadowed, ...] = ()
-    # Paths and labels that were read, in the order of reading.
-    files: tuple[str, ...] = ()
 
 
 def load_config(
@@ -77,10 +64,12 @@ def load_config(
     environ: Mapping[str, str],
     cwd: Path | None = None,
     home: Path | None = None,
+    managed_dir: Path | None = None,
     strict: bool = False,
     stop_at: Path | None = None,
     approve_project: bool = False,
     approvals: Approvals | None = None,
+    plugins: Mapping[str, Path] | None = None,
     is_unset_fatal: bool = False,
 ) -> LoadedConfig:
     """Read every configuration that applies in `cwd` and merge it.
@@ -90,45 +79,63 @@ def load_config(
         environ: environment for variables and for ``CLAUDE_CONFIG_DIR`` and ``MCP_ACTORS_APPROVE_PROJECT``.
         cwd: directory that the user works in; None: this process's.
         home: where ``.claude.json`` is; None: ``HOME`` of `environ`, else this user's.
-        strict: only `configs` count.
+        managed_dir: where an administrator's files are; None: as the platform has it.
+        strict: only `configs` count; policy holds all the same.
         stop_at: last directory of the upward search for ``.mcp.json``; None: the root.
         approve_project: the user says yes to every server of ``.mcp.json`` files.
         approvals: what the user chose before.
+        plugins: maps the name of each plugin, first loaded first, to its root directory.
         is_unset_fatal: an unset variable without default keeps its entry from running.
 
     Returns:
         The merged configuration. A missing file is no problem, unless it was named in `configs`; a project server
-        without approval is in `specs`, disabled with reason ``pending-approval``.
+        without approval is in `specs`, disabled with reason ``pending-approval``, a blocked one with ``policy``.
 
     Source:
-        S001, S009-S012, S017-S020, S023, S039, S042; faults 21, 28, 109.
+        S001, S008-S026, S031, S032, S039, S042; faults 21, 28-30, 109.
     """
-    cwd = Path.cwd() if cwd is None else cwd
-    home = Path(environ.get("HOME") or Path.home()) if home is None else home
-    around = Surroundings(environ, str(cwd), str(home), is_unset_fatal, _read_named_file)
-    chosen = approvals or Approvals()
+    places = Places.of(environ, cwd=cwd, home=home, managed_dir=managed_dir, stop_at=stop_at)
+    around = Surroundings(environ, str(places.cwd), str(places.home), is_unset_fatal, read_named_file)
+    claude = _read_claude_json(places, around)
+    choices = _choices(places, environ, claude)
     if approve_project or environ.get(APPROVE_PROJECT, "").strip().lower() in TRUE_WORDS:
-        chosen = evolve(chosen, is_all_enabled=True)
+        choices = evolve(choices, approvals=evolve(choices.approvals, is_all_enabled=True))
+    if approvals is not None:
+        choices = evolve(choices, approvals=choices.approvals.joined(approvals))
+    managed = places.managed_dir / MANAGED_FILE
+    if not is_missing(managed):
+        return _exclusive(managed, configs, around, choices)
     readings: list[SourceReading] = []
     if not strict:
-        readings += _read_claude_json(cwd, home, around)
-        readings += _read_project_files(cwd, stop_at, around)
-    readings += [_read_config(item, number, cwd, around) for number, item in enumerate(configs, start=1)]
-    return finish(readings, chosen)
+        readings += claude.readings
+        readings += _read_plugins(plugins or {}, around)
+        readings += _read_project_files(places, around)
+    readings += [_read_config(item, number, places.cwd, around) for number, item in enumerate(configs, start=1)]
+    return assemble(readings, choices, normalise)
 
 
-def finish(readings: Sequence[SourceReading], approvals: Approvals) -> LoadedConfig:
-    """Approve, merge and look at the whole."""
-    readings = [evolve(reading, specs=apply_approvals(reading.specs, approvals)) for reading in readings]
-    merged = merge(readings)
-    notes = [note for reading in readings for note in reading.notes]
-    return LoadedConfig(
-        specs=merged.specs,
-        problems=tuple(problem for reading in readings for problem in reading.problems),
-        notes=(*notes, *_notes_on_whole(merged.specs, merged.shadowed)),
-        shadowed=merged.shadowed,
-        files=tuple(reading.file for reading in readings),
-    )
+def load_choices(environ: Mapping[str, str], *, places: Places | None = None) -> Choices:
+    """Read only what settings files say: for servers that a program adds itself (S048, S060, fault 29)."""
+    places = places or Places.of(environ)
+    return _choices(places, environ, _read_claude_json(places, Surroundings(environ)))
+
+
+def with_readings(
+    loaded: LoadedConfig, late: Sequence[SourceReading], needs_auth: Collection[str] = ()
+) -> LoadedConfig:
+    """The configuration with sources that arrived late: connectors, mostly. Everything is decided anew.
+
+    Source:
+        S015, S022, S056, S057.
+    """
+    if loaded.choices.are_connectors_off:
+        late = [reading for reading in late if reading.scope is not Scope.CLAUDEAI]
+    if loaded.is_exclusive:
+        late = [
+            reading for reading in late if reading.scope is Scope.CLAUDEAI and loaded.choices.are_connectors_managed
+        ]
+    readings = [*loaded.readings, *late]
+    return assemble(readings, loaded.choices, normalise, needs_auth=needs_auth, is_exclusive=loaded.is_exclusive)
 
 
 def specs_from_mapping(
@@ -138,102 +145,105 @@ def specs_from_mapping(
     source: str = "<program>",
     scope: Scope = Scope.DYNAMIC,
     is_unset_fatal: bool = False,
+    choices: Choices = OPEN_CHOICES,
 ) -> LoadedConfig:
-    """Read a configuration that a program holds in its hands.
+    """Read a configuration that a program holds in its hands: see `config.loaded.read_mapping`.
 
-    Args:
-        mapping: ``{"mcpServers": {name: entry}}``; an entry as in a file, a `ServerSpec`, or an `InProcessTarget`.
-        environ: environment for the variables.
-        source: what to call it in messages.
-        scope: scope of the specs.
-        is_unset_fatal: an unset variable without default keeps its entry from running.
-
-    Returns:
-        The configuration, servers in the order of the mapping.
-
-    Source:
-        S016, S087.
+    `choices` are those of `load_choices` where the policy of the machine is to hold.
     """
-    from mcp_actors.config.jsonc import Document
-
-    table = mapping.get("mcpServers")
-    objects = dict(table.items()) if isinstance(table, Mapping) else {}
-    made: dict[str, ServerSpec] = {}
-    for name, entry in objects.items():
-        if isinstance(entry, ServerSpec):
-            made[name] = evolve(entry, name=name)
-        elif isinstance(entry, InProcessTarget):
-            made[name] = ServerSpec(name=name, target=entry, scope=scope, source=source)
-    text = SourceText(b"", source, scope)
-    plain = {key: _plain(value) for key, value in mapping.items() if key != "mcpServers"}
-    if isinstance(table, Mapping):
-        plain["mcpServers"] = {str(name): _plain(entry) for name, entry in objects.items() if name not in made}
-    elif table is not None:
-        plain["mcpServers"] = str(type(table).__name__)
-    reading = read_document(Document(plain, ""), text, Surroundings(environ, is_unset_fatal=is_unset_fatal))
-    read = {spec.name: spec for spec in reading.specs} | made
-    ordered = tuple(read[name] for name in map(str, objects) if name in read)
-    return finish([evolve(reading, specs=ordered)], Approvals())
-
-
-def _plain(value: object) -> Json:
-    """Tuples and mappings of a program as lists and objects of JSON; what JSON has no word for becomes a list."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, Path):
-        return str(value)
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return [type(value).__name__]  # no field takes such a list, so it is reported with its key
+    reading = read_mapping(mapping, environ, source, scope, is_unset_fatal=is_unset_fatal)
+    return assemble([reading], choices, normalise)
 
 
 # ── sources ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _read_claude_json(cwd: Path, home: Path, around: Surroundings) -> list[SourceReading]:
-    """``~/.claude.json``: user servers at the top, local ones under the project's path (S009, S012, S042)."""
-    override = around.environ.get("CLAUDE_CONFIG_DIR")
-    path = (Path(override) if override else home) / ".claude.json"
-    if _is_missing(path):
-        return []
-    source = _source(path, Scope.USER, must_have_servers=False)
+class _ClaudeJson(NamedTuple):
+    """``~/.claude.json``: user and local servers, and what it knows about this project."""
+
+    readings: tuple[SourceReading, ...] = ()
+    approvals: Approvals = Approvals()
+    switched_off: frozenset[str] = frozenset()
+    is_trusted: bool = False
+
+
+def _read_claude_json(places: Places, around: Surroundings) -> _ClaudeJson:
+    """User servers at the top, local ones under the project's path (S009, S012, S024, S037)."""
+    if is_missing(places.claude_json):
+        return _ClaudeJson()
+    source = _source(places.claude_json, Scope.USER, must_have_servers=False)
     if isinstance(source, SourceReading):
-        return [source]
+        return _ClaudeJson((source,))
     try:
         document = parse_source(source)
     except ConfigError as problem:
-        return [SourceReading(Scope.USER, source.file, problems=(problem,))]
+        return _ClaudeJson((SourceReading(Scope.USER, source.file, problems=(problem,)),))
     readings = [read_document(document, source, around)]
+    approvals, switched_off, is_trusted = Approvals(), frozenset[str](), False
     projects = document.value.get("projects") if isinstance(document.value, Mapping) else None
-    if isinstance(projects, Mapping):
-        for rank, directory in enumerate(_project_directories(cwd)):
-            names = (str(directory), directory.as_posix())
-            key = next((name for name in names if isinstance(projects.get(name), Mapping)), None)
-            if key is not None:
-                local = evolve(source, scope=Scope.LOCAL, rank=-rank, directory=str(directory))
-                readings.append(read_document(document, local, around, root=("projects", key, "mcpServers")))
-    return readings
+    table = projects if isinstance(projects, Mapping) else {}
+    for rank, directory in enumerate(places.project_directories()):
+        key = next((name for name in (str(directory), directory.as_posix()) if name in table), str(directory))
+        project = table.get(key)
+        if not isinstance(project, Mapping):
+            continue
+        local = evolve(source, scope=Scope.LOCAL, rank=-rank, directory=str(directory))
+        readings.append(read_document(document, local, around, root=("projects", key, "mcpServers")))
+        # This file is the user's own, so that its choices count without trust.
+        approvals = approvals.joined(
+            Approvals(
+                enabled=_names(project.get("enabledMcpjsonServers")),
+                disabled=_names(project.get("disabledMcpjsonServers")),
+            )
+        )
+        switched_off |= _names(project.get("disabledMcpServers"))
+        is_trusted = is_trusted or project.get("hasTrustDialogAccepted") is True
+    return _ClaudeJson(tuple(readings), approvals, switched_off, is_trusted)
 
 
-def _project_directories(cwd: Path) -> list[Path]:
-    """`cwd` and its parents up to the repository that holds it; only `cwd` outside of one. Nearest first."""
-    upward = [cwd, *cwd.parents]
-    top = next((index for index, directory in enumerate(upward) if (directory / ".git").exists()), 0)
-    found = upward[: top + 1]
-    resolved = cwd.resolve()
-    return found if resolved == cwd else [*found, resolved]
+def _names(value: Json) -> frozenset[str]:
+    return frozenset(name for name in value if isinstance(name, str)) if isinstance(value, list) else frozenset()
 
 
-def _read_project_files(cwd: Path, stop_at: Path | None, around: Surroundings) -> list[SourceReading]:
-    """``.mcp.json`` in `cwd` and above; the nearest has the highest rank (S010, S011)."""
+def _read_project_files(places: Places, around: Surroundings) -> list[SourceReading]:
+    """``.mcp.json`` in the working directory and above; the nearest has the highest rank (S010, S011)."""
     readings: list[SourceReading] = []
-    for distance, directory in enumerate([cwd, *cwd.parents]):
-        if not _is_missing(directory / PROJECT_FILE):
+    for distance, directory in enumerate(places.upward()):
+        if not is_missing(directory / PROJECT_FILE):
             source = _source(directory / PROJECT_FILE, Scope.PROJECT, rank=-distance, directory=str(directory))
             readings.append(read_source(source, around) if isinstance(source, SourceText) else source)
-        if directory == stop_at:
-            break
     return readings
+
+
+def _read_plugins(plugins: Mapping[str, Path], around: Surroundings) -> list[SourceReading]:
+    """``.mcp.json`` of each plugin, and `mcpServers` of its ``plugin.json``: a path, a list, or an object (S031)."""
+    readings: list[SourceReading] = []
+    for rank, (name, root) in enumerate(plugins.items()):
+        manifest = root / ".claude-plugin" / "plugin.json"
+        files = [root / PROJECT_FILE, manifest]
+        for path in files:  # grows while it is read: a manifest names more files
+            if is_missing(path):
+                continue
+            source = _source(path, Scope.PLUGIN, rank=rank, directory=around.directory)
+            if isinstance(source, SourceReading):
+                readings.append(source)
+                continue
+            fixed = {"CLAUDE_PLUGIN_ROOT": str(root)}
+            source = evolve(source, prefix=f"plugin:{name}:", fixed=fixed, must_have_servers=path != manifest)
+            if path == manifest:
+                files += _named_in_manifest(source, root)
+            readings.append(read_source(source, around))
+    return readings
+
+
+def _named_in_manifest(source: SourceText, root: Path) -> list[Path]:
+    """The files that a plugin's manifest names; none above its root."""
+    try:
+        value = parse_source(source).value
+    except ConfigError:
+        return []
+    named = value.get("mcpServers") if isinstance(value, Mapping) else None
+    names = [named] if isinstance(named, str) else named if isinstance(named, list) else []
+    paths = [root / name for name in names if isinstance(name, str)]
+    return [path for path in paths if path != root / PROJECT_FILE and path.resolve().is_relative_to(root.resolve())]
 
 
 def _read_config(item: ConfigInput, number: int, cwd: Path, around: Surroundings) -> SourceReading:
@@ -248,6 +258,85 @@ def _read_config(item: ConfigInput, number: int, cwd: Path, around: Surroundings
     return read_source(evolve(source, format=chosen), around) if isinstance(source, SourceText) else source
 
 
+# ── the administrator ────────────────────────────────────────────────────────────────────────────────────────────────
+def _exclusive(path: Path, configs: Sequence[ConfigInput], around: Surroundings, choices: Choices) -> LoadedConfig:
+    """A managed file exists: it alone counts, and when it cannot be read nothing runs (S025)."""
+    source = _source(path, Scope.ENTERPRISE)
+    reading = read_source(source, around) if isinstance(source, SourceText) else source
+    if any(problem.server is None for problem in reading.problems):
+        reading = evolve(reading, specs=())
+    if configs:
+        refusal = ServerNotAllowed(
+            file=str(path),
+            reason="an administrator has exclusive control of MCP servers",
+            remedy="leave out --config",
+            category="not_allowed",
+        )
+        reading = evolve(reading, problems=(*reading.problems, refusal))
+    return assemble([reading], choices, normalise, is_exclusive=True)
+
+
+def _choices(places: Places, environ: Mapping[str, str], claude: _ClaudeJson) -> Choices:
+    """Settings files of all layers, and what `~/.claude.json` holds of the kind (S023, S062, S063)."""
+    problems: list[ConfigError] = []
+    texts = list(_managed_settings(places.managed_dir, problems))
+    files = [(places.config_dir / "settings.json", SettingsLayer.USER)]
+    for directory in places.project_directories():
+        files.append((directory / ".claude" / "settings.json", SettingsLayer.PROJECT))
+        files.append((directory / ".claude" / "settings.local.json", SettingsLayer.LOCAL))
+    seen: set[Path] = set()
+    for path, layer in files:
+        # Whoever works in the home directory has one file in two layers: it is the user's own.
+        if path in seen or is_missing(path):
+            continue
+        seen.add(path)
+        try:
+            texts.append(SettingsText(read_bounded(path), str(path), layer))
+        except (OSError, ValueError) as exc:
+            problems.append(unreadable(path, exc))
+    choices = read_choices(texts, environ, is_trusted=claude.is_trusted)
+    return evolve(
+        choices,
+        approvals=choices.approvals.joined(claude.approvals),
+        switched_off=claude.switched_off,
+        problems=(*problems, *choices.problems),
+    )
+
+
+def _managed_settings(directory: Path, problems: list[ConfigError]) -> Iterator[SettingsText]:
+    """``managed-settings.json`` and its drop-ins as one; a piece that cannot be read closes all (S059, S062)."""
+    main = directory / "managed-settings.json"
+    paths = [] if is_missing(main) else [main]
+    drop_ins = directory / "managed-settings.d"
+    try:
+        paths += sorted(path for path in drop_ins.iterdir() if path.suffix == ".json") if drop_ins.is_dir() else []
+    except OSError as exc:
+        problems.append(unreadable(drop_ins, exc))
+        yield SettingsText(None, str(drop_ins), SettingsLayer.MANAGED)
+    if len(paths) == 1:
+        yield from _managed_piece(paths[0], problems)
+        return
+    pieces: list[Mapping[str, Json]] = []
+    for path in paths:
+        for text in _managed_piece(path, problems):
+            settings = parse_settings(text)
+            if settings is None:
+                yield text  # `read_choices` reports it, and closes
+            else:
+                pieces.append(settings)
+    if pieces:
+        yield SettingsText(json.dumps(merge_settings(pieces)).encode(), str(main), SettingsLayer.MANAGED)
+
+
+def _managed_piece(path: Path, problems: list[ConfigError]) -> Iterator[SettingsText]:
+    try:
+        yield SettingsText(read_bounded(path), str(path), SettingsLayer.MANAGED)
+    except (OSError, ValueError) as exc:
+        problems.append(unreadable(path, exc))
+        yield SettingsText(None, str(path), SettingsLayer.MANAGED)
+
+
+# ── files ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _source(
     path: Path, scope: Scope, *, rank: int = 0, directory: str = "", must_have_servers: bool = True
 ) -> SourceText | SourceReading:
@@ -255,74 +344,5 @@ def _source(
     try:
         data = read_bounded(path)
     except (OSError, ValueError) as exc:
-        reason = (exc.strerror if isinstance(exc, OSError) else None) or "not a usable path"
-        problem = ConfigError(file=str(path), reason=f"cannot be read: {reason.lower()}", category="unreadable")
-        return SourceReading(scope, str(path), rank, problems=(problem,))
+        return SourceReading(scope, str(path), rank, problems=(unreadable(path, exc),))
     return SourceText(data, str(path), scope, rank, NATIVE, directory, must_have_servers=must_have_servers)
-
-
-def _is_missing(path: Path) -> bool:
-    """True: nothing stands there. A dangling link or a folder that we may not enter is not nothing."""
-    try:
-        path.lstat()
-    except (FileNotFoundError, NotADirectoryError):
-        return True
-    except OSError:
-        return False
-    return False
-
-
-def read_bounded(path: Path, limit: int = MAX_FILE_BYTES) -> bytes:
-    """Read a regular file of at most `limit` bytes; a pipe or a device is refused before it can block.
-
-    Raises:
-        OSError: it cannot be read, is no regular file, or is too large.
-    """
-    status = path.stat()
-    if stat.S_ISDIR(status.st_mode):
-        raise IsADirectoryError(0, "is a directory")
-    if not stat.S_ISREG(status.st_mode):
-        raise OSError(0, "not a regular file")
-    with path.open("rb") as file:
-        data = file.read(limit + 1)
-    if len(data) > limit:
-        raise OSError(0, f"larger than {limit} bytes")
-    return data
-
-
-def _read_named_file(path: str, directory: str) -> bytes:
-    """Read what an entry names (`envFile`), relative to its configuration's directory."""
-    try:
-        return read_bounded(Path(directory) / Path(path).expanduser(), limit=1024 * 1024)
-    except (ValueError, RuntimeError) as exc:  # a NUL in the path; a ~user that nobody is
-        raise FileNotFoundError(0, "not a usable path") from exc
-
-
-# ── the whole ────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _notes_on_whole(specs: Sequence[ServerSpec], shadowed: Sequence[Shadowed]) -> list[ConfigNote]:
-    """What only shows when everything is together: waiting approvals, names that collide, different definitions."""
-    notes: list[ConfigNote] = []
-    pending = [spec for spec in specs if not spec.is_enabled and spec.disabled_reason == "pending-approval"]
-    for spec in pending:
-        text = (
-            f"the project's server waits for your approval and is not started: look at it in {spec.source}, "
-            f"then approve it, pass --approve-project or set {APPROVE_PROJECT}=1"
-        )
-        notes.append(ConfigNote("pending-approval", text, server=spec.name, file=spec.source, key=spec.name))
-    by_normal: dict[str, list[ServerSpec]] = {}
-    for spec in specs:
-        normal = normalise(spec.name)
-        by_normal.setdefault(normal, []).append(spec)
-        if "__" in normal:
-            text = "the name holds two underscores, so that its tools' names cannot be taken apart again"
-            notes.append(ConfigNote("double-underscore", text, server=spec.name, file=spec.source, key=spec.name))
-    for same in by_normal.values():
-        if len(same) > 1:
-            names = ", ".join(spec.name for spec in same)
-            text = f"these names look alike in tool names and get a suffix there: {names}"
-            notes.append(ConfigNote("name-collision", text, server=same[-1].name, file=same[-1].source))
-    notes += [
-        ConfigNote("shadowed", str(lost), server=lost.name, file=lost.source, is_warning=lost.is_different)
-        for lost in shadowed
-    ]
-    return notes

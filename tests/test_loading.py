@@ -10,8 +10,17 @@ import pytest
 from attrs import evolve
 
 from mcp_actors.config.approvals import Approvals, definition_hash
+from mcp_actors.config.sources import SourceReading
 from mcp_actors.config.specs import InProcessTarget, RemoteTarget, Scope, ServerSpec, StdioTarget
-from mcp_actors.loading import APPROVE_PROJECT, LoadedConfig, load_config, read_bounded, specs_from_mapping
+from mcp_actors.loading import (
+    APPROVE_PROJECT,
+    LoadedConfig,
+    load_choices,
+    load_config,
+    specs_from_mapping,
+    with_readings,
+)
+from mcp_actors.places import Places, read_bounded
 
 
 @pytest.fixture
@@ -39,7 +48,7 @@ def write(path: Path, value: object) -> Path:
 
 
 def load(project: Path, home: Path, **options: object) -> LoadedConfig:
-    options = {"environ": {}, "approve_project": True, **options}
+    options = {"environ": {}, "approve_project": True, "managed_dir": home / "managed", **options}
     return load_config(cwd=project, home=home, stop_at=project.parents[1], **options)
 
 
@@ -49,7 +58,7 @@ def commands(loaded: LoadedConfig) -> dict[str, tuple[str, str]]:
 
 def test_nothing_anywhere_is_no_problem(project: Path, home: Path) -> None:
     """Missing files are fine."""
-    assert load(project, home) == LoadedConfig()
+    assert load(project, home, approve_project=False) == LoadedConfig()
 
 
 def test_project_files_are_found_upward(project: Path, home: Path) -> None:
@@ -355,3 +364,181 @@ def test_a_thousand_servers_load_and_each_fault_is_placed(project: Path, home: P
     assert [spec.name for spec in loaded.specs] == [f"s{i}" for i in range(1, 1000, 2)]
     assert [problem.server for problem in loaded.problems] == [f"s{i}" for i in range(0, 1000, 2)]
     assert len({problem.line for problem in loaded.problems}) == 500
+
+
+# ── the administrator, plugins, connectors ───────────────────────────────────────────────────────────────────────────
+@pytest.fixture
+def managed(home: Path) -> Path:
+    path = home / "managed"
+    path.mkdir()
+    return path
+
+
+def test_managed_file_is_exclusive(project: Path, home: Path, managed: Path) -> None:
+    """Where a managed file exists it alone counts, and `--config` is refused (S025, S016)."""
+    write(managed / "managed-mcp.json", servers(m="managed"))
+    write(home / ".claude.json", servers(u="user"))
+    write(project / ".mcp.json", servers(p="project"))
+
+    loaded = load(project, home, configs=[json.dumps(servers(d="x"))], strict=True)
+
+    assert (commands(loaded), loaded.is_exclusive) == ({"m": ("managed", "enterprise")}, True)
+    assert [type(problem).__name__ for problem in loaded.problems] == ["ServerNotAllowed"]
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "", '{"mcpServers": 1}', '{"servers": {}}', '{"mcpServers": {}}'])
+def test_managed_file_fails_closed(project: Path, home: Path, managed: Path, text: str) -> None:
+    """A managed file that cannot be read, or is empty, means no servers at all (S025)."""
+    write(managed / "managed-mcp.json", text)
+    write(home / ".claude.json", servers(u="user"))
+
+    loaded = load(project, home)
+
+    assert (loaded.specs, loaded.is_exclusive) == ((), True)
+    assert len(loaded.problems) == (text != '{"mcpServers": {}}')
+
+
+def test_managed_directory_in_place_of_the_file_fails_closed(project: Path, home: Path, managed: Path) -> None:
+    """Whatever stands under the managed file's name is an administrator's will."""
+    (managed / "managed-mcp.json").mkdir()
+    write(home / ".claude.json", servers(u="user"))
+
+    assert load(project, home).specs == ()
+
+
+def test_managed_settings_and_drop_ins_block(project: Path, home: Path, managed: Path) -> None:
+    """Lists of the managed file and its drop-ins hold for every source, with strict too (S039, S048, S062)."""
+    write(managed / "managed-settings.json", {"deniedMcpServers": [{"serverName": "a"}]})
+    (managed / "managed-settings.d").mkdir()
+    write(managed / "managed-settings.d" / "10.json", {"deniedMcpServers": [{"serverCommand": ["bad"]}]})
+    write(managed / "managed-settings.d" / "note.txt", "not read")
+    write(home / ".claude.json", servers(a="user", b="bad", c="fine"))
+
+    loaded = load(project, home)
+
+    assert {spec.name: spec.disabled_reason for spec in loaded.specs if not spec.is_enabled} == {
+        "a": "policy",
+        "b": "policy",
+    }
+    assert [note.code for note in loaded.notes] == ["policy", "policy"]
+
+    [spec] = load(project, home, configs=[json.dumps(servers(a="x"))], strict=True).specs
+    assert (spec.is_enabled, spec.disabled_reason) == (False, "policy")
+
+
+@pytest.mark.parametrize("broken", ["managed-settings.json", "managed-settings.d/20.json"])
+@pytest.mark.parametrize("kind", ["text", "directory"])
+def test_broken_managed_settings_close(project: Path, home: Path, managed: Path, broken: str, kind: str) -> None:
+    """A piece of the managed settings that cannot be read stops every server (S059)."""
+    (managed / "managed-settings.d").mkdir()
+    write(managed / "managed-settings.d" / "10.json", {"allowedMcpServers": [{"serverName": "u"}]})
+    if kind == "text":
+        write(managed / broken, "{")
+    else:
+        (managed / broken).mkdir()
+    write(home / ".claude.json", servers(u="user"))
+
+    loaded = load(project, home)
+
+    assert [(spec.is_enabled, spec.disabled_reason) for spec in loaded.specs] == [(False, "policy")]
+    assert [problem.file for problem in loaded.problems] == [str(managed / broken)]
+
+
+def test_settings_of_a_repository_cannot_approve(project: Path, home: Path) -> None:
+    """A repository's settings approve nothing until the folder is trusted; the user's do (S023, S024, fault 109)."""
+    write(project / ".mcp.json", servers(a="x", b="x", c="x"))
+    for path in (project / ".claude", home / ".claude"):
+        path.mkdir()
+    write(project / ".claude" / "settings.json", {"enableAllProjectMcpServers": True, "disabledMcpjsonServers": ["c"]})
+    write(project / ".claude" / "settings.local.json", {"enabledMcpjsonServers": ["a"]})
+    write(home / ".claude" / "settings.json", {"enabledMcpjsonServers": ["b", "c"]})
+
+    def states() -> dict[str, str]:
+        loaded = load(project, home, approve_project=False)
+        return {spec.name: "on" if spec.is_enabled else spec.disabled_reason for spec in loaded.specs}
+
+    assert states() == {"a": "pending-approval", "b": "on", "c": "rejected"}
+
+    write(home / ".claude.json", {"projects": {str(project.parent): {"hasTrustDialogAccepted": True}}})
+    assert states() == {"a": "on", "b": "on", "c": "rejected"}
+
+
+def test_choices_of_the_user_for_a_project(project: Path, home: Path) -> None:
+    """`~/.claude.json` holds approvals and switches of this project (S023, S037)."""
+    write(project / ".mcp.json", servers(a="x", b="x", c="x"))
+    lists = {"enabledMcpjsonServers": ["a", "c"], "disabledMcpjsonServers": ["b"], "disabledMcpServers": ["c", "u"]}
+    write(home / ".claude.json", {**servers(u="user"), "projects": {str(project): lists}})
+
+    loaded = load(project, home, approve_project=False)
+
+    assert {spec.name: "on" if spec.is_enabled else spec.disabled_reason for spec in loaded.specs} == {
+        "u": "user",
+        "a": "on",
+        "b": "rejected",
+        "c": "user",
+    }
+
+
+def test_plugins_bring_servers(project: Path, home: Path, tmp_path: Path) -> None:
+    """A plugin's servers carry its name, know its root, and stand below the user's (S021, S031, S032)."""
+    root = tmp_path / "plugin"
+    (root / ".claude-plugin").mkdir(parents=True)
+    write(
+        root / ".mcp.json", {"mcpServers": {"db": {"command": "${CLAUDE_PLUGIN_ROOT}/run"}, "same": {"command": "x"}}}
+    )
+    write(root / "more.json", servers(extra="e"))
+    write(tmp_path / "outside.json", servers(outside="o"))
+    manifest = {"name": "p", "mcpServers": ["more.json", "../outside.json"]}
+    write(root / ".claude-plugin" / "plugin.json", manifest)
+    write(home / ".claude.json", servers(mine="x"))
+
+    loaded = load(project, home, plugins={"p": root})
+
+    assert commands(loaded) == {
+        "plugin:p:db": (f"{root}/run", "plugin"),
+        "plugin:p:extra": ("e", "plugin"),
+        "mine": ("x", "user"),
+    }
+    assert [(lost.name, lost.winner, lost.by) for lost in loaded.shadowed] == [("plugin:p:same", "mine", "endpoint")]
+
+
+def connector(name: str, url: str) -> SourceReading:
+    spec = ServerSpec(name=name, target=RemoteTarget(url), scope=Scope.CLAUDEAI, source="connectors")
+    return SourceReading(Scope.CLAUDEAI, "connectors", specs=(spec,))
+
+
+def test_late_connectors_join(project: Path, home: Path) -> None:
+    """A source that arrives late is decided with all the others (S015, S018, S022)."""
+    write(home / ".claude.json", {"mcpServers": {"u": {"type": "http", "url": "https://h/mcp"}}})
+    loaded = load(project, home)
+
+    other = with_readings(loaded, [connector("Other", "https://other/mcp")])
+    same = with_readings(loaded, [connector("Same", "https://h/mcp")])
+
+    assert [spec.name for spec in other.specs] == ["Other", "u"]
+    assert [spec.name for spec in same.specs] == ["u"]
+    assert [spec.name for spec in with_readings(loaded, [connector("S", "https://h/mcp")], {"u"}).specs] == ["S", "u"]
+
+
+@pytest.mark.parametrize(("is_allowed", "expected"), [(False, []), (True, ["C"])])
+def test_connectors_beside_a_managed_file(
+    project: Path, home: Path, managed: Path, is_allowed: bool, expected: list[str]
+) -> None:
+    """Connectors stand beside an exclusive file only when the administrator says so (S056)."""
+    write(managed / "managed-mcp.json", {"mcpServers": {}})
+    write(managed / "managed-settings.json", {"allowAllClaudeAiMcps": is_allowed})
+
+    loaded = with_readings(load(project, home), [connector("C", "https://h")])
+
+    assert ([spec.name for spec in loaded.specs], loaded.is_exclusive) == (expected, True)
+
+
+def test_policy_holds_for_what_a_program_adds(project: Path, home: Path, managed: Path) -> None:
+    """The choices of the machine can be read alone and hold for a program's mapping (S048, fault 29)."""
+    write(managed / "managed-settings.json", {"deniedMcpServers": [{"serverUrl": "https://*.example.com/*"}]})
+    places = Places.of({}, cwd=project, home=home, managed_dir=managed, stop_at=project)
+
+    choices = load_choices({}, places=places)
+    loaded = specs_from_mapping({"mcpServers": {"a": {"url": "https://h.example.com/x"}}}, {}, choices=choices)
+
+    assert [(spec.is_enabled, spec.disabled_reason) for spec in loaded.specs] == [(False, "policy")]

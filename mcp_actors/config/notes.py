@@ -12,6 +12,8 @@ from attrs import define, evolve, field, frozen
 from mcp_actors.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mcp_actors.config.specs import Scope
 
 __all__ = ["ConfigNote", "Findings", "KeyPath", "Shadowed", "dotted"]
@@ -104,9 +106,15 @@ class Findings:
         )
         self.note_paths.append(path)
 
-    def place_note(self, index: int, line: int, column: int) -> None:
-        """Give note number `index` its position."""
-        self.notes[index] = evolve(self.notes[index], line=line, column=column)
+    def place(self, locate: Callable[[KeyPath], tuple[int, int] | None]) -> None:
+        """Give all problems and notes their positions, which `locate` knows by key path."""
+        for problem, path in zip(self.problems, self.problem_paths, strict=True):
+            if (place := locate(path)) is not None:
+                problem.line, problem.column = place
+        for index, path in enumerate(self.note_paths):
+            if (place := locate(path)) is not None:
+                line, column = place
+                self.notes[index] = evolve(self.notes[index], line=line, column=column)
 
 
 def dotted(path: KeyPath) -> str:

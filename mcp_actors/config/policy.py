@@ -100,6 +100,8 @@ class Policy:
 
     allow: tuple[Rule, ...] | None = None
     deny: tuple[Rule, ...] = ()
+    # Managed files that could not be read, which is why nothing is allowed.
+    closed_by: str | None = None
 
 
 OPEN_POLICY = Policy()
@@ -141,6 +143,9 @@ def decide(spec: ServerSpec, policy: Policy) -> Verdict:
             return Verdict(is_allowed=False, reason="explicitly blocked", rule=_named("deny", rule), source=rule.source)
     if policy.allow is None or spec.transport in EXEMPT:
         return Verdict(is_allowed=True)
+    if policy.closed_by is not None:
+        reason = "not allowed: a managed settings file cannot be read"
+        return Verdict(is_allowed=False, reason=reason, rule="unreadable file", source=policy.closed_by)
     kind = _decisive_kind(spec)
     has_decisive = any(rule.kind == kind for rule in policy.allow)
     for rule in policy.allow:

@@ -54,6 +54,8 @@ class SourceText:
     format: Format = NATIVE
     # Directory that belongs to it: what ``${workspaceFolder}`` and the like mean.
     directory: str = ""
+    # Stands before each name: ``plugin:PLUGIN:`` (S032).
+    prefix: str = ""
     # More names for the expansion: a plugin's root, its data, its user_config (S031).
     fixed: Mapping[str, str] = field(factory=dict, repr=False)
     # False: a document without servers is in order (`~/.claude.json` holds much else).
@@ -117,7 +119,7 @@ def read_document(
         findings.note((), "duplicate-key", f"the key {key!r} stands twice in one object; the last one is used")
     table = source.format.find_table(document.value, findings, root, must_have=source.must_have_servers)
     specs = _read_table(table, document.value, source, around, findings) if table is not None else ()
-    _place(document, findings)
+    findings.place(document.locate)
     return SourceReading(
         source.scope, source.file, source.rank, tuple(specs), tuple(findings.problems), tuple(findings.notes)
     )
@@ -140,25 +142,17 @@ def _read_table(
     for name, written in table.entries.items():
         path = (*table.path, name)
         if not isinstance(written, Mapping):
-            read_entry(name, written, path, context)
+            read_entry(source.prefix + name, written, path, context)
             continue
         before = len(findings.problems)
-        translation = Translation(name, copy_of(written), path, findings, document, fixed, read_file=read_file)
+        translation = Translation(
+            source.prefix + name, copy_of(written), path, findings, document, fixed, read_file=read_file
+        )
         shown = source.format.translate(translation)
         entry = fill_env_file(translation, around.environ, read_file)
         if len(findings.problems) > before:
             continue
-        spec = read_entry(name, entry, path, context, shown=shown)
+        spec = read_entry(source.prefix + name, entry, path, context, shown=shown)
         if spec is not None:
             specs.append(evolve(spec, is_enabled=False) if name in table.disabled else spec)
     return specs
-
-
-def _place(document: Document, findings: Findings) -> None:
-    """Give problems and notes their positions."""
-    for problem, path in zip(findings.problems, findings.problem_paths, strict=True):
-        if (place := document.locate(path)) is not None:
-            problem.line, problem.column = place
-    for index, path in enumerate(findings.note_paths):
-        if (place := document.locate(path)) is not None:
-            findings.place_note(index, *place)

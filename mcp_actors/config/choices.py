@@ -1,0 +1,211 @@
+"""Owns what settings files say about servers: approvals, allow and deny lists, switches.
+
+What this is not: finding those files (`loading`), nor the servers themselves (`sources`).
+
+Rules. A yes of a repository's own settings counts only in a trusted folder, a no always (S023, S024). Lists of all
+files add up (S054, S063). A managed file that cannot be read allows nothing (S059).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from attrs import field, frozen
+
+from mcp_actors.config.approvals import Approvals
+from mcp_actors.config.jsonc import Document, decode_text, parse_json
+from mcp_actors.config.notes import ConfigNote, Findings
+from mcp_actors.config.policy import OPEN_POLICY, Policy, PolicySource, combine, parse_policy
+from mcp_actors.errors import ConfigError
+
+if TYPE_CHECKING:
+    from mcp_actors.jsontypes import Json, JsonObject
+
+__all__ = [
+    "OPEN_CHOICES",
+    "Choices",
+    "SettingsLayer",
+    "SettingsText",
+    "merge_settings",
+    "parse_settings",
+    "read_choices",
+]
+
+
+class SettingsLayer(enum.IntEnum):
+    """Whose settings, the strongest last (S063)."""
+
+    USER = 1
+    PROJECT = 2
+    LOCAL = 3
+    COMMAND_LINE = 4
+    MANAGED = 5
+
+
+# Files that a repository can carry: their yes needs a trusted folder.
+CARRIED = frozenset({SettingsLayer.PROJECT, SettingsLayer.LOCAL})
+
+
+@frozen
+class SettingsText:
+    """One settings file."""
+
+    # None: it is there and cannot be read; whoever looked has reported that.
+    data: bytes | None = field(repr=False)
+    file: str
+    layer: SettingsLayer
+
+
+@frozen
+class Choices:
+    """All of it together."""
+
+    approvals: Approvals = field(factory=Approvals)
+    policy: Policy = OPEN_POLICY
+    # Names that the user switched off in this project, of whatever scope (S037).
+    switched_off: frozenset[str] = frozenset()
+    # Connectors of a claude.ai account are not loaded (S057).
+    are_connectors_off: bool = False
+    # Connectors are loaded beside an exclusive managed file (S056).
+    are_connectors_managed: bool = False
+    problems: tuple[ConfigError, ...] = ()
+    notes: tuple[ConfigNote, ...] = ()
+
+
+OPEN_CHOICES = Choices()
+
+
+def read_choices(texts: Iterable[SettingsText], environ: Mapping[str, str], *, is_trusted: bool = False) -> Choices:
+    """Read all settings files.
+
+    Args:
+        texts: in any order; managed ones of one directory in the order of their names.
+        environ: the environment at start.
+        is_trusted: the user trusts the folder that the project's files lie in.
+
+    Returns:
+        The choices. A managed file that cannot be parsed allows nothing; another one counts as empty, with a problem.
+
+    Source:
+        S013, S023, S024, S054-S059, S062, S063.
+    """
+    problems: list[ConfigError] = []
+    read: list[tuple[SettingsText, JsonObject, Document]] = []
+    broken: list[str] = []
+    for text in sorted(texts, key=lambda text: text.layer):
+        try:
+            document = _parse(text)
+        except ConfigError as problem:
+            problems.append(problem)
+            document = None
+        if document is not None and isinstance(document.value, Mapping):
+            read.append((text, document.value, document))
+        elif text.layer is SettingsLayer.MANAGED:
+            broken.append(text.file)
+    managed_environ = dict(environ)
+    more: dict[str, str] = {}
+    for text, settings, _ in read:
+        variables = _variables(settings)
+        if text.layer is SettingsLayer.MANAGED:
+            managed_environ |= variables
+        if text.layer in (SettingsLayer.MANAGED, SettingsLayer.USER):
+            more |= variables
+    notes: list[ConfigNote] = []
+    approvals, sources = Approvals(), list[PolicySource]()
+    are_off, are_managed = environ.get("ENABLE_CLAUDEAI_MCP_SERVERS", "").strip().lower() == "false", False
+    for text, settings, document in read:
+        findings = Findings(text.file)
+        is_managed = text.layer is SettingsLayer.MANAGED
+        sources.append(parse_policy(settings, findings, is_managed=is_managed, environ=managed_environ, more=more))
+        approvals = approvals.joined(
+            _approvals(settings, findings, may_approve=is_trusted or text.layer not in CARRIED)
+        )
+        are_off = are_off or settings.get("disableClaudeAiConnectors") is True
+        are_managed = are_managed or (is_managed and settings.get("allowAllClaudeAiMcps") is True)
+        if "mcpServers" in settings:
+            findings.note(
+                ("mcpServers",),
+                "servers-in-settings",
+                "is not read here: servers belong into .mcp.json or ~/.claude.json",
+            )
+        findings.place(document.locate)
+        problems += findings.problems
+        notes += findings.notes
+    policy = combine(sources)
+    if broken:
+        policy = Policy((), policy.deny, closed_by=", ".join(broken))
+    return Choices(
+        approvals,
+        policy,
+        are_connectors_off=are_off,
+        are_connectors_managed=are_managed,
+        problems=tuple(problems),
+        notes=tuple(notes),
+    )
+
+
+def _parse(text: SettingsText) -> Document | None:
+    if text.data is None:
+        return None
+    document = parse_json(decode_text(text.data, text.file), text.file)
+    if not isinstance(document.value, Mapping):
+        raise ConfigError(file=text.file, reason="must be an object")
+    return document
+
+
+def parse_settings(text: SettingsText) -> JsonObject | None:
+    """The object of a settings file; None when it is none."""
+    try:
+        document = _parse(text)
+    except ConfigError:
+        return None
+    return document.value if document is not None and isinstance(document.value, Mapping) else None
+
+
+def merge_settings(pieces: Sequence[JsonObject]) -> JsonObject:
+    """Join the managed file and its drop-ins: later single values win, lists are joined, objects go deeper (S062)."""
+    merged: dict[str, Json] = {}
+    for piece in pieces:
+        for key, value in piece.items():
+            held = merged.get(key)
+            if isinstance(held, list) and isinstance(value, list):
+                merged[key] = [*held, *(item for item in value if item not in held)]
+            elif isinstance(held, Mapping) and isinstance(value, Mapping):
+                merged[key] = merge_settings([held, value])
+            else:
+                merged[key] = value
+    return merged
+
+
+def _approvals(settings: JsonObject, findings: Findings, *, may_approve: bool) -> Approvals:
+    enabled = _names(settings, "enabledMcpjsonServers", findings)
+    disabled = _names(settings, "disabledMcpjsonServers", findings)
+    is_all = settings.get("enableAllProjectMcpServers", False)
+    if not isinstance(is_all, bool):
+        findings.note(("enableAllProjectMcpServers",), "invalid-setting", "must be true or false: it has no effect")
+        is_all = False
+    if not may_approve and (enabled or is_all):
+        findings.note(
+            (), "untrusted-approval", "approves servers of its own repository, which counts in trusted folders only"
+        )
+        enabled, is_all = frozenset(), False
+    return Approvals(enabled=enabled, disabled=disabled, is_all_enabled=is_all)
+
+
+def _names(settings: JsonObject, key: str, findings: Findings) -> frozenset[str]:
+    value = settings.get(key)
+    if value is None:
+        return frozenset()
+    if not isinstance(value, list):
+        findings.note((key,), "invalid-setting", "must be a list of names: it has no effect")
+        return frozenset()
+    return frozenset(name for name in value if isinstance(name, str))
+
+
+def _variables(settings: JsonObject) -> dict[str, str]:
+    env = settings.get("env")
+    if not isinstance(env, Mapping):
+        return {}
+    return {name: value for name, value in env.items() if isinstance(value, str)}

@@ -1,0 +1,131 @@
+"""Owns where configuration lies on this machine, and the bounded reading of one file.
+
+What this is not: which of the files count, and in which order (`loading`).
+"""
+
+from __future__ import annotations
+
+import stat
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from mcp_actors.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = [
+    "MAX_ENV_FILE_BYTES",
+    "MAX_FILE_BYTES",
+    "Places",
+    "is_missing",
+    "read_bounded",
+    "read_named_file",
+    "unreadable",
+]
+
+# A thousand servers take 300 kB; `~/.claude.json` of a long-time user a few MB.
+MAX_FILE_BYTES = 64 * 1024 * 1024
+MAX_ENV_FILE_BYTES = 1024 * 1024
+
+# S014, by platform; everything else is as Linux.
+MANAGED_DIRECTORIES = {
+    "darwin": "/Library/Application Support/ClaudeCode",
+    "win32": "C:\\Program Files\\ClaudeCode",
+}
+
+
+@frozen
+class Places:
+    """Where to look. Every directory may be another one, for tests and for hosts."""
+
+    cwd: Path
+    home: Path
+    # `~/.claude`, or what CLAUDE_CONFIG_DIR names (S042).
+    config_dir: Path
+    claude_json: Path
+    managed_dir: Path
+    # Last directory of the upward search; None: the root.
+    stop_at: Path | None = None
+
+    @classmethod
+    def of(
+        cls,
+        environ: Mapping[str, str],
+        *,
+        cwd: Path | None = None,
+        home: Path | None = None,
+        managed_dir: Path | None = None,
+        stop_at: Path | None = None,
+    ) -> Places:
+        """The places of this user on this machine, but for those that are given."""
+        home = Path(environ.get("HOME") or Path.home()) if home is None else home
+        override = environ.get("CLAUDE_CONFIG_DIR")
+        return cls(
+            cwd=Path.cwd() if cwd is None else cwd,
+            home=home,
+            config_dir=Path(override) if override else home / ".claude",
+            claude_json=(Path(override) if override else home) / ".claude.json",
+            managed_dir=managed_dir or Path(MANAGED_DIRECTORIES.get(sys.platform, "/etc/claude-code")),
+            stop_at=stop_at,
+        )
+
+    def upward(self) -> Iterator[Path]:
+        """The working directory and those above it, nearest first."""
+        for directory in (self.cwd, *self.cwd.parents):
+            yield directory
+            if directory == self.stop_at:
+                return
+
+    def project_directories(self) -> tuple[Path, ...]:
+        """The working directory and its parents up to the repository that holds it; outside of one only itself."""
+        upward = list(self.upward())
+        top = next((index for index, directory in enumerate(upward) if (directory / ".git").exists()), 0)
+        resolved = self.cwd.resolve()
+        found = upward[: top + 1]
+        return tuple(found if resolved == self.cwd else [*found, resolved])
+
+
+def unreadable(path: Path, exc: Exception) -> ConfigError:
+    reason = (exc.strerror if isinstance(exc, OSError) else None) or "not a usable path"
+    return ConfigError(file=str(path), reason=f"cannot be read: {reason.lower()}", category="unreadable")
+
+
+def is_missing(path: Path) -> bool:
+    """True: nothing stands there. A dangling link or a folder that we may not enter is not nothing."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        return False
+    return False
+
+
+def read_bounded(path: Path, limit: int = MAX_FILE_BYTES) -> bytes:
+    """Read a regular file of at most `limit` bytes; a pipe or a device is refused before it can block.
+
+    Raises:
+        OSError: it cannot be read, is no regular file, or is too large.
+    """
+    status = path.stat()
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(0, "is a directory")
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(0, "not a regular file")
+    with path.open("rb") as file:
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise OSError(0, f"larger than {limit} bytes")
+    return data
+
+
+def read_named_file(path: str, directory: str) -> bytes:
+    """Read what an entry names (`envFile`), relative to its configuration's directory."""
+    try:
+        return read_bounded(Path(directory) / Path(path).expanduser(), limit=MAX_ENV_FILE_BYTES)
+    except (ValueError, RuntimeError) as exc:  # a NUL in the path; a ~user that nobody is
+        raise FileNotFoundError(0, "not a usable path") from exc

@@ -1,0 +1,173 @@
+"""Tests of `config.choices`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from mcp_actors.config.approvals import Approvals
+from mcp_actors.config.choices import (
+    OPEN_CHOICES,
+    Choices,
+    SettingsLayer,
+    SettingsText,
+    merge_settings,
+    parse_settings,
+    read_choices,
+)
+from mcp_actors.config.policy import decide
+from mcp_actors.config.specs import RemoteTarget, ServerSpec, StdioTarget
+
+USER, PROJECT, LOCAL = SettingsLayer.USER, SettingsLayer.PROJECT, SettingsLayer.LOCAL
+LINE, MANAGED = SettingsLayer.COMMAND_LINE, SettingsLayer.MANAGED
+SPEC = ServerSpec(name="s", target=StdioTarget("npx"))
+
+
+def read(*layers: tuple[SettingsLayer, object], environ: dict[str, str] | None = None, **options: bool) -> Choices:
+    texts = [
+        SettingsText(value if value is None or isinstance(value, bytes) else json.dumps(value).encode(), f"f{i}", layer)
+        for i, (layer, value) in enumerate(layers)
+    ]
+    return read_choices(texts, environ or {}, **options)
+
+
+def test_no_settings_leave_everything_open() -> None:
+    """Without files nothing is chosen and nothing blocked."""
+    assert read() == OPEN_CHOICES
+
+
+@pytest.mark.parametrize("layer", list(SettingsLayer))
+@pytest.mark.parametrize("is_trusted", [False, True])
+def test_a_repository_never_approves_itself(layer: SettingsLayer, is_trusted: bool) -> None:
+    """A yes of the project's own files counts in a trusted folder only; a no counts from everywhere (S024)."""
+    settings = {
+        "enabledMcpjsonServers": ["a"],
+        "disabledMcpjsonServers": ["b"],
+        "enableAllProjectMcpServers": True,
+    }
+
+    choices = read((layer, settings), is_trusted=is_trusted)
+
+    counts = is_trusted or layer not in (PROJECT, LOCAL)
+    enabled = frozenset({"a"}) if counts else frozenset()
+    assert choices.approvals == Approvals(enabled=enabled, disabled=frozenset({"b"}), is_all_enabled=counts)
+    assert [note.code for note in choices.notes] == ([] if counts else ["untrusted-approval"])
+
+
+@pytest.mark.parametrize("value", ["yes", 1, [], None])
+def test_odd_values_approve_nothing(value: object) -> None:
+    """Only true is true."""
+    choices = read((USER, {"enableAllProjectMcpServers": value, "enabledMcpjsonServers": "a"}))
+
+    assert choices.approvals == Approvals()
+
+
+def test_servers_in_settings_are_named() -> None:
+    """`mcpServers` in a settings file is not read, and a note says where it belongs (S013)."""
+    [note] = read((USER, {"mcpServers": {"a": {"command": "x"}}})).notes
+
+    assert (note.code, note.file, note.line) == ("servers-in-settings", "f0", 1)
+    assert ".mcp.json" in note.text
+
+
+@pytest.mark.parametrize("data", [b"{", b"[]", b"", b"\xff", None])
+def test_broken_managed_file_closes(data: bytes | None) -> None:
+    """A managed file that cannot be read allows nothing, whatever others allow (S059)."""
+    allow = {"allowedMcpServers": [{"serverName": "s"}]}
+
+    choices = read((MANAGED, data), (USER, allow), (MANAGED, allow))
+
+    verdict = decide(SPEC, choices.policy)
+    assert (verdict.is_allowed, verdict.source) == (False, "f0")
+    assert len(choices.problems) == (0 if data is None else 1)
+
+
+@pytest.mark.parametrize("layer", [USER, PROJECT, LOCAL, LINE])
+def test_other_broken_file_is_a_problem(layer: SettingsLayer) -> None:
+    """A file of the user that cannot be read is told and blocks nothing."""
+    choices = read((layer, b"{"))
+
+    assert len(choices.problems) == 1
+    assert decide(SPEC, choices.policy).is_allowed
+
+
+def test_deny_of_every_layer_counts() -> None:
+    """The user's own no holds, and so does everybody else's (S054)."""
+    for layer in SettingsLayer:
+        choices = read((layer, {"deniedMcpServers": [{"serverName": "s"}]}))
+        assert not decide(SPEC, choices.policy).is_allowed
+
+
+def test_variables_of_settings_reach_policy() -> None:
+    """Managed `env` fills allow entries, a user's env only deny entries (S058)."""
+    rule = [{"serverCommand": ["${TOOL}"]}]
+    env = {"env": {"TOOL": "npx", "N": 1}}
+
+    def allowed(layer: SettingsLayer) -> bool:
+        return decide(SPEC, read((layer, env), (MANAGED, {"allowedMcpServers": rule})).policy).is_allowed
+
+    def denied(layer: SettingsLayer) -> bool:
+        return not decide(SPEC, read((layer, env), (MANAGED, {"deniedMcpServers": rule})).policy).is_allowed
+
+    assert (allowed(MANAGED), allowed(USER), allowed(PROJECT)) == (True, False, False)
+    assert (denied(MANAGED), denied(USER), denied(PROJECT)) == (True, True, False)
+
+
+@pytest.mark.parametrize(
+    ("layers", "environ", "are_off"),
+    [
+        ([], {}, False),
+        ([(PROJECT, {"disableClaudeAiConnectors": True}), (MANAGED, {"disableClaudeAiConnectors": False})], {}, True),
+        ([], {"ENABLE_CLAUDEAI_MCP_SERVERS": "false"}, True),
+        ([], {"ENABLE_CLAUDEAI_MCP_SERVERS": "true"}, False),
+        ([(USER, {"disableClaudeAiConnectors": True})], {"ENABLE_CLAUDEAI_MCP_SERVERS": "true"}, True),
+    ],
+)
+def test_connectors_are_off_when_anybody_says_so(
+    layers: list[tuple[SettingsLayer, object]], environ: dict[str, str], are_off: bool
+) -> None:
+    """True in any source wins, and the variable does the same; neither switches on again (S057)."""
+    assert read(*layers, environ=environ).are_connectors_off == are_off
+
+
+@pytest.mark.parametrize(("layer", "expected"), [(MANAGED, True), (USER, False)])
+def test_only_managed_settings_allow_connectors_beside(layer: SettingsLayer, expected: bool) -> None:
+    """allowAllClaudeAiMcps is the administrator's (S056)."""
+    assert read((layer, {"allowAllClaudeAiMcps": True})).are_connectors_managed == expected
+
+
+def test_positions_of_problems() -> None:
+    """What is wrong in a settings file has its line."""
+    [problem] = read((MANAGED, b'{\n "a": 1,\n "allowedMcpServers": "x"}')).problems
+
+    assert (problem.line, problem.column) == (3, 2)
+
+
+def test_drop_ins_are_joined() -> None:
+    """Later single values win, lists are joined, objects go deeper (S062)."""
+    pieces = [
+        {"a": 1, "list": [1, 2], "o": {"x": 1, "l": ["a"]}, "kind": [1]},
+        {"a": 2, "list": [2, 3], "o": {"y": 2, "l": ["b"]}, "kind": "text"},
+    ]
+
+    assert merge_settings(pieces) == {"a": 2, "list": [1, 2, 3], "o": {"x": 1, "y": 2, "l": ["a", "b"]}, "kind": "text"}
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"), [(b'{"a": 1} // x', {"a": 1}), (b"[]", None), (b"{", None), (None, None)]
+)
+def test_parse_settings(data: bytes | None, expected: object) -> None:
+    """A settings file is an object, comments allowed, or nothing."""
+    assert parse_settings(SettingsText(data, "f", USER)) == expected
+
+
+def test_policy_of_a_url() -> None:
+    """Lists from two managed files add up for remote servers too."""
+    lists = [(MANAGED, {"allowedMcpServers": [{"serverUrl": f"https://{host}/*"}]}) for host in "ab"]
+
+    choices = read(*lists)
+
+    for host, expected in [("a", True), ("b", True), ("c", False)]:
+        spec = ServerSpec(name="x", target=RemoteTarget(f"https://{host}/mcp"))
+        assert decide(spec, choices.policy).is_allowed == expected

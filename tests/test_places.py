@@ -1,0 +1,75 @@
+"""Tests of `places`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from mcp_actors.places import Places, is_missing, read_bounded, read_named_file, unreadable
+
+
+def test_places_follow_the_environment(tmp_path: Path) -> None:
+    """HOME and CLAUDE_CONFIG_DIR move the user's files (S042)."""
+    places = Places.of({"HOME": "/h"}, cwd=tmp_path)
+    moved = Places.of({"HOME": "/h", "CLAUDE_CONFIG_DIR": "/c"}, cwd=tmp_path)
+
+    assert (places.claude_json, places.config_dir) == (Path("/h/.claude.json"), Path("/h/.claude"))
+    assert (moved.claude_json, moved.config_dir) == (Path("/c/.claude.json"), Path("/c"))
+
+
+def test_upward_stops_where_told(tmp_path: Path) -> None:
+    """The search ends with the stop directory, else with the root."""
+    deep = tmp_path / "a" / "b"
+
+    assert list(Places.of({}, cwd=deep, stop_at=tmp_path).upward()) == [deep, tmp_path / "a", tmp_path]
+    assert list(Places.of({}, cwd=deep).upward())[-1] == Path("/")
+
+
+def test_project_is_the_repository_that_holds_the_directory(tmp_path: Path) -> None:
+    """Outside of a repository only the directory itself is the project; a link counts under both its names."""
+    deep = tmp_path / "repo" / "sub"
+    deep.mkdir(parents=True)
+
+    assert Places.of({}, cwd=deep).project_directories() == (deep,)
+
+    (tmp_path / "repo" / ".git").write_text("gitdir: elsewhere")
+    assert Places.of({}, cwd=deep).project_directories() == (deep, tmp_path / "repo")
+
+    (tmp_path / "link").symlink_to(deep)
+    assert Places.of({}, cwd=tmp_path / "link").project_directories() == (tmp_path / "link", deep)
+
+
+def test_missing_is_only_what_is_not_there(tmp_path: Path) -> None:
+    """A dangling link is something; a path through a file is nothing."""
+    (tmp_path / "link").symlink_to(tmp_path / "none")
+    (tmp_path / "file").write_text("x")
+
+    assert not is_missing(tmp_path / "link")
+    assert is_missing(tmp_path / "none")
+    assert is_missing(tmp_path / "file" / "x")
+    assert not is_missing(Path("a\0"))
+
+
+@pytest.mark.parametrize("name", ["directory", "fifo", "none"])
+def test_only_regular_files_are_read(tmp_path: Path, name: str) -> None:
+    """Nothing that could block is opened."""
+    (tmp_path / "directory").mkdir()
+    os.mkfifo(tmp_path / "fifo")
+
+    with pytest.raises(OSError) as caught:
+        read_bounded(tmp_path / name)
+
+    assert unreadable(tmp_path / name, caught.value).reason.startswith("cannot be read: ")
+
+
+def test_named_files_are_relative_to_their_configuration(tmp_path: Path) -> None:
+    """A relative name is looked for beside the configuration; a name that no system takes is not found."""
+    (tmp_path / "x.env").write_text("A=1")
+
+    assert read_named_file("x.env", str(tmp_path)) == b"A=1"
+    assert read_named_file(str(tmp_path / "x.env"), "/") == b"A=1"
+    for name in ("\0", "~nobody-of-this-name/x"):
+        with pytest.raises(FileNotFoundError):
+            read_named_file(name, str(tmp_path))
