@@ -6,7 +6,6 @@ What this is not: reading files (`loading`); the steps themselves are in `approv
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
@@ -140,7 +139,7 @@ def _plain(value: object) -> Json:
     """Tuples and mappings of a program as lists and objects of JSON; what JSON has no word for becomes a list."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    if isinstance(value, PurePath):
+    if hasattr(value, "__fspath__"):
         return str(value)
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}

@@ -131,8 +131,8 @@ class RemoteTarget:
     is_guess: bool = False
 
 
-@frozen  # type: ignore[explicit-any] # of `serve`
-class InProcessTarget:
+@frozen
+class InProcessTarget:  # type: ignore[explicit-any] # of `serve`
     """A server in this process: `serve` is given its end of a `transports.memory` link and serves until that ends."""
 
     serve: Callable[..., Awaitable[None]]  # type: ignore[explicit-any] # the link's class is a floor above
