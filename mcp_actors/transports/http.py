@@ -9,8 +9,11 @@ Rules, beyond those of `base`:
 - `send` raises where no answer began: `ConnectFailed` (the request never arrived; it is safe to send it again) or
   `TransportBroken` (it may have been carried out). Either concerns this frame alone; `run` goes on.
 - Once an answer began, the sink learns the outcome and `send` returns: messages, ``refuse``, or ``lose``.
-- A wire session is taken from an `initialize` answer only, sent on everything later, dropped by the next `initialize`,
-  and ended with DELETE. The modern era never sends `initialize`, so it never has one (C03, C11).
+- A wire session is taken from an `initialize` answer only, sent on everything later, dropped by the next `initialize`
+  together with its GET stream, and ended with DELETE. The modern era never sends `initialize`, so it never has one
+  (C03, C04, C11). After a second handshake `session_ready` is called again and opens the new GET stream.
+- A legacy response stream that ended before its answer is resumed (`http_resume`). The answer is taken from whatever
+  stream brings it (C09); an exchange whose answer came over a GET stream is left.
 - An exchange that was answered while its stream stays open is left to a task of `run` for a moment: the connection can
   be used again, and nobody waits for the stream's end.
 """
@@ -23,22 +26,26 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import trio
+from attrs import define
 
 from mcp_actors.config.specs import RemoteTarget
 from mcp_actors.errors import ConfigError, LocalProtocolError, McpActorsError, TransportClosed
 from mcp_actors.protocol.types import Era
 from mcp_actors.transports.base import Diagnostics
+from mcp_actors.transports.cursor import Cursor
 from mcp_actors.transports.http_client import HttpClient, basic_credentials
 from mcp_actors.transports.http_exchange import EVENT_STREAM, JSON, is_success, take_answer
+from mcp_actors.transports.http_resume import Resuming, resume
 from mcp_actors.transports.http_stream import PushStream, Reopening
 from mcp_actors.transports.redirects import place_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from mcp_actors.config.settings import Settings
     from mcp_actors.config.specs import ServerSpec
-    from mcp_actors.protocol.types import Frame, ServerInfo
+    from mcp_actors.errors import TransportError
+    from mcp_actors.protocol.types import Frame, Refusal, RequestId, ServerInfo
     from mcp_actors.transports.base import Sink
     from mcp_actors.transports.http_answer import HttpAnswer
     from mcp_actors.transports.http_client import Auth
@@ -90,6 +97,7 @@ class HttpTransport:
         auth: Auth | None = None,
         environ: Mapping[str, str] | None = None,
         reopening: Reopening | None = None,
+        resuming: Resuming | None = None,
     ) -> None:
         """Describe the transport; nothing is opened.
 
@@ -99,6 +107,7 @@ class HttpTransport:
             auth: adds credentials to each request; None: only the configured headers.
             environ: maps variable name -> text, for the proxy variables; None: no proxy.
             reopening: pace of the GET stream; None: the default one.
+            resuming: patience with response streams that end early; None: the default one.
 
         Raises:
             ConfigError: a configured header cannot be sent.
@@ -117,18 +126,21 @@ class HttpTransport:
             (b"Accept", f"{JSON}, {EVENT_STREAM}".encode()),
             (b"Content-Type", JSON.encode()),
         ]
-        self._reopening = reopening or Reopening()
+        self._reopening = reopening
+        self._resuming = resuming or Resuming()
         # Set by `run` while it serves; None before and after.
         self._sink: Sink | None = None
         self._nursery: trio.Nursery | None = None
-        # Scopes of the exchanges under way; leaving `run` cancels them (fault 93).
-        self._exchanges: set[trio.CancelScope] = set()
+        # Maps the scope of each exchange under way -> its request, None for others; leaving cancels them (fault 93).
+        self._exchanges: dict[trio.CancelScope, Frame | None] = {}
         self._lingerers = 0
         # Wire session id, from the last successful `initialize`; a secret.
         self._session_id: bytes | None = None
-        # Outcome of the handshake; the event is set with it.
+        # Outcome of the handshake, None while there is none; the event is set with it, and a new one with the next.
         self._info: ServerInfo | None = None
         self._is_ready = trio.Event()
+        # Scope of the GET stream; a new handshake cancels it.
+        self._push = trio.CancelScope()
         # Oldest first, at most MAX_NOTES.
         self._notes: deque[str] = deque(maxlen=MAX_NOTES)
 
@@ -150,12 +162,12 @@ class HttpTransport:
             async with trio.open_nursery() as nursery:
                 self._sink, self._nursery = sink, nursery
                 task_status.started()
-                await self._is_ready.wait()
-                if self._info is not None and self._info.era is Era.LEGACY:
-                    await PushStream(
-                        self._client, self._later_headers, self._note_once, self._max_bytes, self._reopening
-                    ).run(sink)
-                await trio.sleep_forever()
+                while True:
+                    is_ready = self._is_ready
+                    await is_ready.wait()
+                    with trio.CancelScope() as self._push:
+                        if is_ready is self._is_ready:
+                            await self._listen(sink)
         finally:
             self._sink = self._nursery = None
             for scope in list(self._exchanges):
@@ -181,16 +193,19 @@ class HttpTransport:
         if sink is None:
             raise TransportClosed
         with trio.CancelScope() as scope:
-            self._exchanges.add(scope)
+            self._exchanges[scope] = frame if frame.request_id is not None else None
             try:
                 await self._exchange(frame, sink)
             finally:
-                self._exchanges.discard(scope)
-        if scope.cancelled_caught:
+                del self._exchanges[scope]
+        if scope.cancelled_caught and self._sink is None:
             raise TransportClosed
 
     def session_ready(self, info: ServerInfo) -> None:
-        """Learn the outcome of the handshake: in the legacy era the optional GET stream is opened."""
+        """Learn the outcome of a handshake: in the legacy era the optional GET stream is opened.
+
+        To be called after each handshake: a session that was lost is followed by another one over this transport.
+        """
         self._info = info
         self._is_ready.set()
 
@@ -198,12 +213,37 @@ class HttpTransport:
         """Describe the wire as it is now. No side effects, no secrets."""
         return Diagnostics(endpoint=place_of(self._client.url), notes=tuple(self._notes))
 
+    async def _listen(self, sink: Sink) -> None:
+        """Keep the GET stream of this session. Runs until cancelled."""
+        if self._is_legacy:
+            reopening = self._reopening or Reopening()
+            stream = PushStream(self._client, self._later_headers, self._note_once, self._max_bytes, reopening)
+            await stream.run(_Sweeping(sink, self._sweep))
+        await trio.sleep_forever()
+
+    def _sweep(self) -> None:
+        """Leave the exchanges whose answer came over a GET stream (C09)."""
+        sink = self._sink
+        for scope, frame in self._exchanges.items():
+            if sink is not None and frame is not None and not sink.is_waiting(frame.request_id or 0):
+                scope.cancel()
+
+    def _begin_session(self) -> None:
+        """Forget the session before: a new `initialize` goes without it (C04)."""
+        self._session_id = None
+        self._info = None
+        if self._is_ready.is_set():
+            self._is_ready = trio.Event()
+        self._push.cancel()
+
     async def _exchange(self, frame: Frame, sink: Sink) -> None:
         is_initialize = frame.method == "initialize"
         if is_initialize:
-            self._session_id = None  # C04: a new initialize goes without the old session
+            self._begin_session()
+        cursor = Cursor() if is_initialize or self._is_legacy else None
         headers = [*self._post_headers, *((name.encode(), value.encode()) for name, value in frame.headers)]
         session = self._session_id
+        had_session = session is not None
         if session is not None:
             headers.append((SESSION_HEADER.encode(), session))
         answer = await self._client.request("POST", headers, frame.data)
@@ -211,14 +251,32 @@ class HttpTransport:
         try:
             if is_initialize and is_success(answer.status):
                 self._take_session(answer)
+                session = self._session_id
             if frame.request_id is None:
                 await self._take_receipt(answer, frame)
                 return
-            await take_answer(answer, frame, sink, max_bytes=self._max_bytes, had_session=session is not None)
-            is_lent = self._lend(answer)
+            broken = await take_answer(
+                answer, frame, sink, max_bytes=self._max_bytes, had_session=had_session, cursor=cursor
+            )
+            is_lent = broken is None and self._lend(answer)
         finally:
             if not is_lent:
                 await answer.aclose()
+        if broken is not None and cursor is not None:
+            await resume(
+                self._client,
+                lambda: self._later_headers() if self._session_id is session else None,
+                frame,
+                _Sweeping(sink, self._sweep),
+                cursor,
+                reason=broken,
+                max_bytes=self._max_bytes,
+                resuming=self._resuming,
+            )
+
+    @property
+    def _is_legacy(self) -> bool:
+        return self._info is not None and self._info.era is Era.LEGACY
 
     def _lend(self, answer: HttpAnswer) -> bool:
         """Leave an answered stream to a task of `run`, if there is one and it may end soon."""
@@ -271,6 +329,30 @@ class HttpTransport:
     def _note_once(self, text: str) -> None:
         if text not in self._notes:
             self._notes.append(text)
+
+
+@define(eq=False)
+class _Sweeping:
+    """A sink for messages of GET streams: after each one, exchanges that it answered are left."""
+
+    _sink: Sink
+    _sweep: Callable[[], None]
+
+    def deliver(self, raw: bytes) -> None:
+        self._sink.deliver(raw)
+        self._sweep()
+
+    def refuse(self, frame: Frame, refusal: Refusal) -> None:
+        self._sink.refuse(frame, refusal)
+
+    def lose(self, frame: Frame, reason: str) -> None:
+        self._sink.lose(frame, reason)
+
+    def ended(self, error: TransportError) -> None:
+        self._sink.ended(error)
+
+    def is_waiting(self, request_id: RequestId) -> bool:
+        return self._sink.is_waiting(request_id)
 
 
 def user_headers(headers: Mapping[str, str], *, url: str, server: str | None = None) -> list[tuple[bytes, bytes]]:

@@ -7,6 +7,7 @@ What this is not: making the request (`http_client`), nor judging a refusal, whi
     status  content type         request                          notification, or our own answer
     2xx     application/json     deliver the body                 accepted, body ignored (fault 35)
     2xx     text/event-stream    deliver each message (fault 36)  accepted, body ignored
+            that ended early     lose, unless it may be resumed
     2xx     none, body empty     lose: no answer can come (C10)   accepted
     2xx     anything else        refuse (fault 37)                accepted, body ignored
     other   any                  refuse                           noted; the session goes on
@@ -26,12 +27,23 @@ from mcp_actors.transports.redirects import place_of
 if TYPE_CHECKING:
     from mcp_actors.protocol.types import Frame
     from mcp_actors.transports.base import Sink
+    from mcp_actors.transports.cursor import Cursor
     from mcp_actors.transports.http_answer import HttpAnswer
 
-__all__ = ["EVENT_STREAM", "JSON", "deliver_events", "is_success", "refusal_of", "retry_after", "take_answer"]
+__all__ = [
+    "EVENT_STREAM",
+    "JSON",
+    "STREAM_ENDED",
+    "deliver_events",
+    "is_success",
+    "refusal_of",
+    "retry_after",
+    "take_answer",
+]
 
 JSON: Final = "application/json"
 EVENT_STREAM: Final = "text/event-stream"
+STREAM_ENDED: Final = "the server ended its event stream before the answer"
 # Of a body that is no message, so much is kept for judging and showing it, and waited for so long.
 MAX_REFUSAL_BYTES: Final = 64 * 1024
 REFUSAL_SECONDS: Final = 5.0
@@ -44,7 +56,9 @@ def is_success(status: int) -> bool:
     return 200 <= status < 300
 
 
-async def take_answer(answer: HttpAnswer, frame: Frame, sink: Sink, *, max_bytes: int, had_session: bool) -> None:
+async def take_answer(
+    answer: HttpAnswer, frame: Frame, sink: Sink, *, max_bytes: int, had_session: bool, cursor: Cursor | None = None
+) -> str | None:
     """Read the answer to a request and tell the sink what it is. Returns when nothing more is wanted of it.
 
     Args:
@@ -53,6 +67,11 @@ async def take_answer(answer: HttpAnswer, frame: Frame, sink: Sink, *, max_bytes
         sink: told exactly one outcome: messages with the answer among them, a refusal, or a loss.
         max_bytes: longest message.
         had_session: whether the request carried a wire session id.
+        cursor: moves along with the event stream; None where streams are not resumed (C11).
+
+    Returns:
+        None: the sink was told the outcome. A text: why the event stream ended before the answer, when it may be
+        resumed at `cursor`; then the sink was told of no outcome.
 
     Cancellation:
         Safe; nothing half-read is delivered.
@@ -62,12 +81,14 @@ async def take_answer(answer: HttpAnswer, frame: Frame, sink: Sink, *, max_bytes
     """
     if not is_success(answer.status):
         sink.refuse(frame, await refusal_of(answer, had_session=had_session))
-        return
+        return None
     kind = answer.content_type
+    can_resume = False
     try:
         if kind == EVENT_STREAM:
-            await deliver_events(answer, frame, sink, max_bytes=max_bytes)
-            reason = "the server ended its event stream before the answer"
+            can_resume = cursor is not None
+            await deliver_events(answer, frame, sink, cursor, max_bytes=max_bytes)
+            reason = STREAM_ENDED
         elif kind == JSON:
             body = await answer.read(max_bytes)
             if body.strip():
@@ -77,15 +98,23 @@ async def take_answer(answer: HttpAnswer, frame: Frame, sink: Sink, *, max_bytes
             refusal = await refusal_of(answer, had_session=had_session)
             if refusal.body.strip():
                 sink.refuse(frame, refusal)
-                return
+                return None
             reason = f"the server answered HTTP {answer.status} with an empty body"
-    except (TransportBroken, RemoteProtocolError) as exc:
+    except TransportBroken as exc:
         reason = exc.reason
-    if frame.request_id is not None and sink.is_waiting(frame.request_id):
-        sink.lose(frame, reason)
+    except RemoteProtocolError as exc:
+        reason, can_resume = exc.reason, False
+    if frame.request_id is None or not sink.is_waiting(frame.request_id):
+        return None
+    if can_resume and cursor is not None and cursor.event_id is not None:
+        return reason
+    sink.lose(frame, reason)
+    return None
 
 
-async def deliver_events(answer: HttpAnswer, frame: Frame, sink: Sink, *, max_bytes: int) -> None:
+async def deliver_events(
+    answer: HttpAnswer, frame: Frame, sink: Sink, cursor: Cursor | None, *, max_bytes: int
+) -> None:
     """Deliver the messages of an event stream until it ends or nobody waits for the answer to `frame` any more.
 
     Raises:
@@ -102,6 +131,8 @@ async def deliver_events(answer: HttpAnswer, frame: Frame, sink: Sink, *, max_by
     request_id = frame.request_id
     while chunk := await answer.receive_some():
         for event in parser.feed(chunk):
+            if cursor is not None:
+                cursor.take(event)
             if event.data and event.event == "message":
                 sink.deliver(event.data)
         if request_id is None or not sink.is_waiting(request_id):

@@ -10,14 +10,16 @@ ever is asked at the same slow pace as one that refuses the connection.
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import trio
 from attrs import define, field
 
 from mcp_actors.errors import McpActorsError, RemoteProtocolError, TransportError
 from mcp_actors.protocol.sse import SseParser
+from mcp_actors.transports.cursor import Cursor
 from mcp_actors.transports.http_exchange import EVENT_STREAM, is_success
+from mcp_actors.transports.http_resume import is_passing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,10 +29,6 @@ if TYPE_CHECKING:
     from mcp_actors.transports.http_client import HttpClient
 
 __all__ = ["PushStream", "Reopening"]
-
-# Refusals that pass: conflict with a stream that the server still thinks is open, too early, too many (fault 45).
-PASSING_STATUSES: Final = frozenset({408, 409, 425, 429})
-CURSOR_HEADER: Final = b"Last-Event-ID"
 
 
 @define
@@ -42,28 +40,29 @@ class Reopening:
     longest: float = 30.0
     # A stream that lived so long has proved itself.
     proof: float = 30.0
-    # Shortest wait that the server may ask for (fault 44).
-    shortest: float = 0.1
     # The wait that is due next, without spread.
     _due: float = field(default=0.0, init=False)
 
-    def wait_after(self, lived: float, *, has_delivered: bool, retry: float | None, spread: float) -> float:
+    def wait_after(
+        self, lived: float, *, has_delivered: bool, has_moved: bool = False, retry: float | None, spread: float
+    ) -> float:
         """Decide how long to wait after a stream ended or could not be opened.
 
         Args:
             lived: how long it was open; 0 when it never was.
             has_delivered: whether a message came over it.
-            retry: what the server asked for in a `retry` field, None when it did not.
-            spread: chance, in [0, 1): makes the wait up to a quarter longer.
+            has_moved: whether at least an event id came over it: the server closes its streams on purpose.
+            retry: what the server asked for in a `retry` field, within a cursor's bounds; None when it did not.
+            spread: chance, in [0, 1): makes a wait of our own up to a quarter longer.
 
         Source:
             Faults 43, 44; S081, C07.
         """
         is_proved = has_delivered or lived >= self.proof
         self._due = self.first if is_proved or not self._due else min(self._due * self.factor, self.longest)
-        if retry is not None and is_proved:
-            return min(max(retry, self.shortest), self.longest)
-        return min(max(self._due, retry or 0.0), self.longest) * (1 + spread / 4)
+        if retry is not None and (is_proved or has_moved):
+            return retry  # "the client MUST wait": no more and no less
+        return max(self._due * (1 + spread / 4), retry or 0.0)
 
 
 @define(eq=False)
@@ -75,10 +74,7 @@ class PushStream:
     note: Callable[[str], None]
     max_bytes: int
     reopening: Reopening = field(factory=Reopening)
-    # Id of the last event, for resumption; None while the server has sent none.
-    cursor: str | None = None
-    # What the server asked for in its last `retry` field, in seconds.
-    retry: float | None = None
+    cursor: Cursor = field(factory=Cursor)
 
     async def run(self, sink: Sink) -> None:
         """Keep the stream open. Runs until cancelled, or until the server says that it has none.
@@ -90,7 +86,7 @@ class PushStream:
             MCP 2025-11-25, basic/transports, "Listening for Messages from the Server"; C06, faults 33, 43, 45.
         """
         while True:
-            opened, has_delivered = trio.current_time(), False
+            opened, has_delivered, before = trio.current_time(), False, self.cursor.steps
             try:
                 answer = await self.client.request("GET", self._headers())
             except McpActorsError as exc:
@@ -109,16 +105,17 @@ class PushStream:
                 finally:
                     await answer.aclose()
             wait = self.reopening.wait_after(
-                lived, has_delivered=has_delivered, retry=self.retry, spread=random.random()
+                lived,
+                has_delivered=has_delivered,
+                has_moved=self.cursor.steps != before,
+                retry=self.cursor.wish,
+                spread=random.random(),
             )
             self.note(f"GET stream ended: {ending}")
             await trio.sleep(wait)
 
     def _headers(self) -> Sequence[tuple[bytes, bytes]]:
-        headers = [*self.headers(), (b"Accept", EVENT_STREAM.encode())]
-        if self.cursor:
-            headers.append((CURSOR_HEADER, self.cursor.encode()))
-        return headers
+        return [*self.headers(), (b"Accept", EVENT_STREAM.encode()), *self.cursor.header()]
 
     async def _read(self, answer: HttpAnswer, sink: Sink) -> tuple[bool, str]:
         """Deliver what comes until the stream ends. Returns whether a message came, and how it ended."""
@@ -129,10 +126,7 @@ class PushStream:
         try:
             while chunk := await answer.receive_some():
                 for event in parser.feed(chunk):
-                    if event.id is not None:
-                        self.cursor = event.id if event.id.isprintable() else None
-                    if event.retry is not None:
-                        self.retry = event.retry / 1000
+                    self.cursor.take(event)
                     if event.data and event.event == "message":
                         sink.deliver(event.data)
                         has_delivered = True
@@ -145,6 +139,4 @@ def _refusal(answer: HttpAnswer) -> str | None:
     """Why the server has no stream for us; None when it has one, or may have one later."""
     if is_success(answer.status):
         return None if answer.content_type == EVENT_STREAM else f"HTTP {answer.status} {answer.content_type or 'empty'}"
-    if answer.status >= 500 or answer.status in PASSING_STATUSES:
-        return None
-    return f"HTTP {answer.status}"
+    return None if is_passing(answer.status) else f"HTTP {answer.status}"

@@ -20,7 +20,7 @@ from tests.transports.http_peer import CUT, HOLD, Reply, event, json_reply, open
 
 LEGACY = ServerInfo("2025-11-25", Era.LEGACY)
 MODERN = ServerInfo("2026-07-28", Era.MODERN)
-QUICK = Reopening(first=0.01, longest=0.08, shortest=0.01)
+QUICK = Reopening(first=0.01, longest=0.08)
 ANSWER = b'{"jsonrpc":"2.0","id":1,"result":{}}'
 ANSWER_2 = ANSWER.replace(b'"id":1', b'"id":2')
 NOTICE = b'{"jsonrpc":"2.0","method":"notifications/message","params":{}}'
