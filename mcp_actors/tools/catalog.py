@@ -6,6 +6,8 @@ Rule 1: a tool's definition stays the bytes that the server sent until somebody 
 Rule 2: the same servers give the same names in the same order, in whatever order they arrived (invariant 10).
 Rule 3: one server's change costs work for that server alone; the mapping over all names is merged when first read.
 Rule 4: nothing is shadowed in silence: what loses a name is listed in `Catalog.collisions` (S184).
+Rule 5: of two tools of one server with one callable name the one whose raw name sorts first has it. Many servers list
+their tools in another order at each start, and a name that was approved must not change its meaning with that.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ from attrs import evolve, field, frozen
 
 from mcp_actors.errors import RemoteProtocolError
 from mcp_actors.protocol import jsonrpc
-from mcp_actors.tools.naming import callable_name, parse, server_prefix
+from mcp_actors.tools.filters import is_listed_for_ide
+from mcp_actors.tools.naming import MAX_CALLABLE_NAME_CHARS, callable_name, parse, server_prefix
+from mcp_actors.tools.sanitise import clean_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -100,37 +104,50 @@ class ToolsRead(NamedTuple):
     warnings: tuple[str, ...]
 
 
-def tools_from_items(server: str, items: Iterable[bytes]) -> ToolsRead:
+def tools_from_items(
+    server: str, items: Iterable[bytes], *, max_name_chars: int = MAX_CALLABLE_NAME_CHARS
+) -> ToolsRead:
     """Make tools of the undecoded items of a ``tools/list`` answer; only the names are decoded.
 
     Args:
         server: raw name of the server.
         items: undecoded items, in the server's order, all pages.
+        max_name_chars: longest callable name that is made.
 
     Returns:
-        The valid tools. An item without a name, or with a callable name that an earlier one has, is left out alone and
-        named in a warning.
+        The valid tools. An item without a name, or whose callable name another one has, is left out alone and named in
+        a warning. What the editor's allow-list keeps out is left out without one.
 
     Source:
-        S149, S173, faults 81 and 83.
+        S149, S156, S164, S173, S191, faults 81 and 83.
     """
     tools: dict[str, Tool] = {}
     warnings: list[str] = []
+    places: dict[str, int] = {}
     for position, raw in enumerate(items, 1):
         try:
             name = jsonrpc.decode_name(raw)
         except RemoteProtocolError as exc:
             warnings.append(f"tool {position} was skipped: {exc.reason}")
             continue
-        if not name:
-            warnings.append(f"tool {position} was skipped: its name is empty")
+        visible = name if name.isascii() and name.isprintable() else clean_text(name)
+        if not visible:
+            what = "it is made of invisible characters" if name else "its name is empty"
+            warnings.append(f"tool {position} was skipped: {what}")
             continue
-        tool = Tool(callable_name(server, name), server, name, raw)
+        tool = Tool(callable_name(server, name, visible=visible, max_chars=max_name_chars), server, name, raw)
         first = tools.setdefault(tool.callable_name, tool)
-        if first is not tool:
-            holder = f"{_shown(first.name)} has the name {first.callable_name}"
-            warnings.append(f"tool {position} ({_shown(name)}) was skipped: {holder}")
-    return ToolsRead(tuple(tools.values()), tuple(warnings))
+        if first is tool:
+            places[tool.callable_name] = position
+            continue
+        loser, at = tool, position
+        if name < first.name:  # rule 5
+            tools[tool.callable_name], loser = tool, first
+            at, places[tool.callable_name] = places[tool.callable_name], position
+        holder = f"{_shown(tools[tool.callable_name].name)} has the name {tool.callable_name}"
+        warnings.append(f"tool {at} ({_shown(loser.name)}) was skipped: {holder}")
+    listed = (tool for tool in tools.values() if is_listed_for_ide(tool.callable_name))
+    return ToolsRead(tuple(listed), tuple(warnings))
 
 
 def _shown(name: str) -> str:
@@ -157,6 +174,10 @@ class _Offer:
         for tool in self.tools:
             names.setdefault(tool.callable_name, tool)
         return names
+
+    @cached_property
+    def kept(self) -> tuple[Tool, ...]:
+        return tuple(self.by_name.values())
 
     @cached_property
     def by_raw_name(self) -> dict[str, Tool]:
@@ -224,9 +245,9 @@ class Catalog:
         return self._merged[1]
 
     def tools_of(self, server: str) -> tuple[Tool, ...]:
-        """Tools of one server in its own order; empty when it has none or is unknown."""
+        """Tools of one server in its own order, the same tuple until they change; empty when it has none."""
         offer = self._by_server.get(server)
-        return tuple(offer.by_name.values()) if offer is not None else ()
+        return offer.kept if offer is not None else ()
 
     def resolve(self, name: str) -> Tool | None:
         """Find a tool by its callable name, or by its route written ``server.tool`` in raw names."""

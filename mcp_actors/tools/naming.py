@@ -65,12 +65,15 @@ def server_prefix(server: str) -> str:
     return f"{HEAD}{SEPARATOR}{normalise(server)}{SEPARATOR}"
 
 
-def callable_name(server: str, tool: str, *, max_chars: int = MAX_CALLABLE_NAME_CHARS) -> str:
+def callable_name(
+    server: str, tool: str, *, visible: str | None = None, max_chars: int = MAX_CALLABLE_NAME_CHARS
+) -> str:
     """Name a tool for a model.
 
     Args:
         server: raw name of the server.
         tool: raw name of the tool.
+        visible: the tool's cleaned name, where that differs from the raw one (S191).
         max_chars: longest name that is made, at least 16.
 
     Returns:
@@ -80,7 +83,7 @@ def callable_name(server: str, tool: str, *, max_chars: int = MAX_CALLABLE_NAME_
     Source:
         S174-S178, fault 82.
     """
-    name = server_prefix(server) + normalise(tool)
+    name = server_prefix(server) + normalise(tool if visible is None else visible)
     if len(name) <= max_chars:
         return name
     digest = hashlib.sha256(f"{server}\0{tool}".encode("utf-8", "surrogatepass")).hexdigest()[:HASH_CHARS]

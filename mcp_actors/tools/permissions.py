@@ -1,0 +1,309 @@
+"""Owns whether a call may be made: rules, modes and the order in which they are asked.
+
+What this is not: asking a person. `decide` says that one must be asked; a host asks, and comes back with the answer.
+
+Rule 1: there is one check for tools of servers and tools of the host, by full name (S228, S229): a tool called `Write`
+on a server is ``mcp__server__Write`` here and never meets the rules of the host's own `Write`, nor the reverse.
+Rule 2: the order is deny, ask, mode, allow, person; a deny of any scope wins, and an allow of a hook skips neither deny
+nor ask (S234).
+Rule 3: what is not understood grants nothing: an allow rule that is broader than documented is skipped with a warning.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from attrs import field, frozen
+
+from mcp_actors.tools.naming import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from mcp_actors.jsontypes import Json, JsonObject
+
+__all__ = [
+    "FREE_TOOLS",
+    "Decision",
+    "Mode",
+    "Question",
+    "Rule",
+    "RuleText",
+    "Rules",
+    "Verdict",
+    "decide",
+    "parse_mode",
+    "parse_rule",
+    "read_rules",
+]
+
+# Listing and reading resources needs no permission (S242).
+FREE_TOOLS: Final = frozenset({"ListMcpResourcesTool", "ReadMcpResourceTool"})
+# What acceptEdits lets pass: the host's own file tools; never a tool of a server (S235).
+EDIT_TOOLS: Final = frozenset({"Edit", "MultiEdit", "NotebookEdit", "Write"})
+MAX_RULE_CHARS: Final = 2_000
+
+_ALLOWED_GLOB: Final = re.compile(r"mcp__[a-zA-Z0-9_-]+?__[^*]*\*.*", re.DOTALL)
+_PARAMETER: Final = re.compile(r"([^()]*)\((.*)\)\Z", re.DOTALL)
+# Keys that configurations use, and what they mean; the later spelling of each is an alias (S230).
+_KEYS: Final[Mapping[str, str]] = {
+    "allow": "allow",
+    "ask": "ask",
+    "deny": "deny",
+    "allowedTools": "allow",
+    "disallowedTools": "deny",
+    "deniedTools": "deny",
+}
+
+
+class Verdict(enum.StrEnum):
+    """What is to happen with a call."""
+
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+
+class Mode(enum.StrEnum):
+    """How a host treats calls that no rule speaks of (S235)."""
+
+    DEFAULT = "default"
+    ACCEPT_EDITS = "acceptEdits"
+    PLAN = "plan"
+    AUTO = "auto"
+    DONT_ASK = "dontAsk"
+    BYPASS = "bypassPermissions"
+
+
+def parse_mode(text: str) -> Mode:
+    """Read the name of a mode; ``manual`` is another word for the default (S235).
+
+    Raises:
+        ValueError: there is no such mode.
+    """
+    return Mode.DEFAULT if text == "manual" else Mode(text)
+
+
+def _glob(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern in which ``*`` alone is special. Runs of stars are one: each costs a pass over the text."""
+    parts = re.split(r"\*+", pattern)
+    # Atomic, lazy steps: a star takes as little as possible and never gives back, so that matching takes linear steps.
+    middle = "".join(f"(?>.*?{re.escape(part)})" for part in parts[1:-1])
+    if len(parts) == 1:
+        return re.compile(re.escape(pattern) + r"\Z", re.DOTALL)
+    return re.compile(f"{re.escape(parts[0])}{middle}.*{re.escape(parts[-1])}\\Z", re.DOTALL)
+
+
+class RuleText(NamedTuple):
+    """A rule as it was written, and whose it is; `origin` is for messages, such as a file's name."""
+
+    text: str
+    origin: str = ""
+    # False for allow rules of a repository whose folder nobody trusts (S240).
+    is_trusted: bool = True
+
+
+@frozen
+class Rule:
+    """One rule that is understood. Equal texts are equal rules."""
+
+    text: str
+    # The tool's part, with stars.
+    pattern: str
+    # Name of a top-level parameter and the pattern of its value; None for a rule about the tool as a whole (S233).
+    parameter: tuple[str, str] | None = None
+    origin: str = field(default="", eq=False)
+
+    @cached_property
+    def _matcher(self) -> re.Pattern[str]:
+        return _glob(self.pattern)
+
+    @cached_property
+    def _value_matcher(self) -> re.Pattern[str] | None:
+        return None if self.parameter is None else _glob(self.parameter[1])
+
+    def names(self, name: str) -> bool:
+        """Whether the tool's part means this full name."""
+        if self._matcher.match(name):
+            return True
+        # `mcp__server` means all its tools (S231); the server is told by the separator, so `git` never means `github`.
+        parsed = parse(self.pattern)
+        return parsed is not None and parsed.tool is None and name.startswith(f"{self.pattern}__")
+
+    def matches(self, name: str, arguments: JsonObject) -> bool:
+        """Whether the rule means this call."""
+        if not self.names(name):
+            return False
+        if self.parameter is None or self._value_matcher is None:
+            return True
+        return (
+            self.parameter[0] in arguments
+            and (text := _scalar_text(arguments[self.parameter[0]])) is not None
+            and self._value_matcher.match(text) is not None
+        )
+
+    def __str__(self) -> str:
+        return f"{self.text} ({self.origin})" if self.origin else self.text
+
+
+def _scalar_text(value: Json) -> str | None:
+    """Write a scalar as a rule does; None for objects and arrays, which no rule means."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return str(value) if isinstance(value, str | int | float) else None
+
+
+def parse_rule(written: RuleText, verdict: Verdict) -> Rule | str:
+    """Read one rule.
+
+    Args:
+        written: the rule's text and origin.
+        verdict: the list that it stands in.
+
+    Returns:
+        The rule, or a warning that says why it is skipped (S232, S233).
+    """
+    text = written.text.strip()
+    if not text or len(text) > MAX_RULE_CHARS:
+        return f"a {verdict} rule was skipped: it is {'empty' if not text else 'too long'}"
+    parameter = None
+    pattern = text
+    if "(" in text:
+        found = _PARAMETER.fullmatch(text)
+        if found is None:
+            return f"the {verdict} rule {text!r} was skipped: its parentheses do not close"
+        pattern, inner = found[1].strip(), found[2]
+        name, colon, value = inner.partition(":")
+        if verdict is Verdict.ALLOW and (pattern.startswith("mcp__") or "*" in pattern):
+            return f"the allow rule {text!r} was skipped: parameters are for ask and deny"
+        if inner not in {"", "*"}:
+            if not colon or not name.strip():
+                return f"the {verdict} rule {text!r} was skipped: write the parameter as name:value"
+            parameter = (name.strip(), value.strip())
+    if not pattern:
+        return f"the {verdict} rule {text!r} was skipped: it names no tool"
+    if verdict is Verdict.ALLOW and "*" in pattern and not _ALLOWED_GLOB.fullmatch(pattern):
+        return f"the allow rule {text!r} was skipped: a star may only follow a literal mcp__<server>__"
+    if verdict is Verdict.ALLOW and not written.is_trusted:
+        return f"the allow rule {text!r} was skipped: its folder is not trusted"
+    return Rule(text, pattern, parameter, written.origin)
+
+
+@frozen
+class Rules:
+    """All rules of all scopes, in three lists; scopes do not outrank each other, verdicts do (S234)."""
+
+    allow: tuple[Rule, ...] = ()
+    ask: tuple[Rule, ...] = ()
+    deny: tuple[Rule, ...] = ()
+    # Rules that were skipped, with the reason.
+    warnings: tuple[str, ...] = ()
+
+    def hiding(self, name: str) -> Rule | None:
+        """The deny rule that takes the tool off the list: one without parameters (S165, S236)."""
+        return next((rule for rule in self.deny if rule.parameter is None and rule.names(name)), None)
+
+    def first(self, verdict: Verdict, name: str, arguments: JsonObject) -> Rule | None:
+        """The first rule of a list that means this call."""
+        rules = {Verdict.ALLOW: self.allow, Verdict.ASK: self.ask, Verdict.DENY: self.deny}[verdict]
+        return next((rule for rule in rules if rule.matches(name, arguments)), None)
+
+
+def read_rules(lists: Mapping[str, Iterable[str | RuleText]]) -> Rules:
+    """Read lists of rules.
+
+    Args:
+        lists: maps key -> rules; the keys are ``allow``, ``ask``, ``deny`` of settings, and ``allowedTools``,
+            ``disallowedTools``, ``deniedTools`` of programs (S230). Other keys are skipped with a warning.
+    """
+    rules: dict[str, dict[Rule, None]] = {"allow": {}, "ask": {}, "deny": {}}
+    warnings: list[str] = []
+    for key, texts in lists.items():
+        verdict = _KEYS.get(key)
+        if verdict is None:
+            warnings.append(f"{key!r} is no list of rules")
+            continue
+        for text in texts:
+            read = parse_rule(text if isinstance(text, RuleText) else RuleText(text), Verdict(verdict))
+            if isinstance(read, Rule):
+                rules[verdict].setdefault(read)
+            else:
+                warnings.append(read)
+    return Rules(tuple(rules["allow"]), tuple(rules["ask"]), tuple(rules["deny"]), tuple(warnings))
+
+
+@frozen
+class Question:
+    """A call that wants to be made."""
+
+    # Callable name for a tool of a server, plain name for a tool of the host; never a title (S229).
+    name: str
+    arguments: JsonObject = field(factory=dict, repr=False)
+    is_read_only: bool = False
+    requires_user_interaction: bool = False
+    # What hooks said before; None when they said nothing.
+    hook: Verdict | None = None
+    # True when the organisation wants to be asked about this connector each time (S238).
+    is_org_ask: bool = False
+
+
+@frozen
+class Decision:
+    """What is to happen, and why, in words for a person."""
+
+    verdict: Verdict
+    reason: str
+    rule: Rule | None = None
+    # Whether a person may say "always"; never where every call has to be asked (S237).
+    can_remember: bool = True
+
+
+def decide(question: Question, rules: Rules, mode: Mode = Mode.DEFAULT) -> Decision:
+    """Decide about one call.
+
+    Returns:
+        ALLOW or DENY, or ASK: the person decides, and the answer of a prompt tool counts as a person's except where
+        `Decision.can_remember` is false (S237).
+
+    Source:
+        S228-S242.
+    """
+    if question.hook is Verdict.DENY:
+        return Decision(Verdict.DENY, "denied by a hook")
+    rule = rules.first(Verdict.DENY, question.name, question.arguments)
+    if rule is not None:
+        return Decision(Verdict.DENY, f"denied by the rule {rule}", rule)
+    if question.requires_user_interaction:
+        return _asked(mode, "the tool asks for a person on every call", can_remember=False)
+    rule = rules.first(Verdict.ASK, question.name, question.arguments)
+    if rule is not None:
+        return _asked(mode, f"the rule {rule} wants to be asked", rule)
+    if question.is_org_ask:
+        return _asked(mode, "the organisation wants to be asked", can_remember=False)
+    if question.hook is Verdict.ASK:
+        return _asked(mode, "a hook wants to be asked")
+    if question.name in FREE_TOOLS:
+        return Decision(Verdict.ALLOW, "reading resources needs no permission")
+    if mode is Mode.BYPASS:
+        return Decision(Verdict.ALLOW, "the mode lets everything pass")
+    if mode is Mode.PLAN and not question.is_read_only:
+        return Decision(Verdict.DENY, "only planning: nothing may be changed now")
+    if mode is Mode.ACCEPT_EDITS and question.name in EDIT_TOOLS:
+        return Decision(Verdict.ALLOW, "the mode accepts edits")
+    if question.hook is Verdict.ALLOW:
+        return Decision(Verdict.ALLOW, "allowed by a hook")
+    rule = rules.first(Verdict.ALLOW, question.name, question.arguments)
+    # In plan mode even what only reads goes through the person: the hint is a claim of the server (S235, E05).
+    if rule is not None and mode is not Mode.PLAN:
+        return Decision(Verdict.ALLOW, f"allowed by the rule {rule}", rule)
+    return _asked(mode, "no rule speaks of it")
+
+
+def _asked(mode: Mode, reason: str, rule: Rule | None = None, *, can_remember: bool = True) -> Decision:
+    """Ask, or deny where nobody is to be asked (S235, S237)."""
+    if mode is Mode.DONT_ASK:
+        return Decision(Verdict.DENY, f"{reason}, and nobody is to be asked", rule, can_remember)
+    return Decision(Verdict.ASK, reason, rule, can_remember)

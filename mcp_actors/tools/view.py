@@ -1,0 +1,219 @@
+"""Owns `ToolView`: one tool as a model or a person may see it, cleaned, capped and with an acceptable schema.
+
+What this is not: the tool itself. `ToolView.tool` keeps what the server wrote, and that goes to the wire.
+
+Rule 1: cleaning comes before capping (S156, S191), else hidden characters eat the limit.
+Rule 2: annotations are claims of the server: only a literal true counts, and nothing is secured by them (S160, E05).
+Rule 3: a tool that cannot be shown has a `problem`, in words for a person; its neighbours are shown (fault 83).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from attrs import field, frozen
+
+from mcp_actors.errors import RemoteProtocolError
+from mcp_actors.tools.arguments import AMBIGUOUS, ArgumentMap, map_arguments
+from mcp_actors.tools.sanitise import clean_json, is_clean_json, is_list
+from mcp_actors.tools.schemas import AcceptedSchema, RefusedSchema, accept_schema
+
+if TYPE_CHECKING:
+    from mcp_actors.jsontypes import Json, JsonObject
+    from mcp_actors.tools.catalog import Tool
+
+__all__ = [
+    "MAX_DESCRIPTION_CHARS",
+    "MAX_RESULT_CHARS",
+    "TRUNCATED",
+    "ToolView",
+    "cap_text",
+    "restore_arguments",
+    "view_of",
+]
+
+# S157: tool descriptions and server instructions, in code points.
+MAX_DESCRIPTION_CHARS: Final = 2_048
+TRUNCATED: Final = "… [truncated]"
+# S224: ceiling of what a tool may claim for its results.
+MAX_RESULT_CHARS: Final = 500_000
+
+
+def cap_text(text: str, max_chars: int = MAX_DESCRIPTION_CHARS) -> str:
+    """Cut `text` to at most `max_chars` code points and mark the cut (S157)."""
+    if len(text) <= max_chars:
+        return text
+    return text[: max(0, max_chars - len(TRUNCATED))].rstrip() + TRUNCATED[:max_chars]
+
+
+@frozen(eq=False)
+class ToolView:
+    """What a model sees of one tool. Made by `view_of`; the schema is judged when first read."""
+
+    tool: Tool
+    # The definition with every text cleaned, keys included.
+    definition: JsonObject = field(repr=False)
+    # Maps path of a field -> number of hidden code points taken from it (S195, fault 103).
+    removed: Mapping[str, int] = field(factory=dict)
+    max_description_chars: int = field(default=MAX_DESCRIPTION_CHARS, repr=False)
+    # Why the definition cannot be used at all; see `problem`.
+    _flaw: str | None = field(default=None, repr=False, alias="flaw")
+
+    # ── what a model reads ───────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def name(self) -> str:
+        """Callable name."""
+        return self.tool.callable_name
+
+    @property
+    def server(self) -> str:
+        """Name of the server."""
+        return self.tool.server
+
+    @property
+    def title(self) -> str | None:
+        """Display name, from the definition or its annotations; never used for permissions (S229)."""
+        for value in (self.definition.get("title"), self.annotations.get("title")):
+            if isinstance(value, str) and value.strip():
+                return cap_text(value, 200)
+        return None
+
+    @cached_property
+    def description(self) -> str:
+        """What it does, capped; groups of parameters that stood at the schema's root come first (S157, S163)."""
+        text = self.definition.get("description")
+        description = text.strip() if isinstance(text, str) else ""
+        judged = self._judged
+        preface = judged.preface if isinstance(judged, AcceptedSchema) else ""
+        return cap_text(f"{preface}\n\n{description}".strip() if preface else description, self.max_description_chars)
+
+    @property
+    def input_schema(self) -> JsonObject:
+        """Schema of the arguments: an object schema without combinators at its root (S163).
+
+        Raises:
+            RemoteProtocolError: there is none; `problem` says why.
+        """
+        judged = self._judged
+        if isinstance(judged, RefusedSchema):
+            raise RemoteProtocolError(
+                server=self.server, reason=f"the tool {self.name} cannot be used: {judged.reason}"
+            )
+        return judged.shape
+
+    @property
+    def problem(self) -> str | None:
+        """Why this tool cannot be shown to a model; None when it can (fault 83)."""
+        judged = self._judged
+        return judged.reason if isinstance(judged, RefusedSchema) else None
+
+    @cached_property
+    def _judged(self) -> AcceptedSchema | RefusedSchema:
+        if self._flaw is not None:
+            return RefusedSchema(self._flaw)
+        return accept_schema(self.definition.get("inputSchema"))
+
+    # ── flags ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def annotations(self) -> JsonObject:
+        """Hints, cleaned; a user interface may show those that are absent as unknown (S161)."""
+        return _object(self.definition.get("annotations"))
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether the server says that calls change nothing. Absent means no (S160)."""
+        return self.annotations.get("readOnlyHint") is True
+
+    @property
+    def is_concurrency_safe(self) -> bool:
+        """Whether calls may run side by side: what reads only (S160, S208)."""
+        return self.is_read_only
+
+    @property
+    def is_destructive(self) -> bool:
+        """Whether the server says that calls destroy. Absent means no, other than in MCP itself (S161)."""
+        return self.annotations.get("destructiveHint") is True
+
+    @property
+    def requires_user_interaction(self) -> bool:
+        """Whether every call asks a person, in every mode (S168, S237)."""
+        return self._meta.get("anthropic/requiresUserInteraction") is True
+
+    @property
+    def always_load(self) -> bool:
+        """Whether a host that defers schemas loads this one at once (S168, S170)."""
+        return self._meta.get("anthropic/alwaysLoad") is True
+
+    @property
+    def max_result_chars(self) -> int | None:
+        """Characters of text that a result may have instead of the token limit; at most 500,000 (S168, S224)."""
+        value = self._meta.get("anthropic/maxResultSizeChars")
+        if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
+            return None
+        return min(value, MAX_RESULT_CHARS)
+
+    @property
+    def is_app_only(self) -> bool:
+        """Whether the tool is for the server's own user interface and hidden from models (E15)."""
+        visibility = _object(self._meta.get("ui")).get("visibility")
+        return is_list(visibility) and "model" not in visibility
+
+    @property
+    def _meta(self) -> JsonObject:
+        return _object(self.definition.get("_meta"))
+
+    # ── the way back ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def output_schema(self) -> JsonObject | None:
+        """Schema of structured content as the server wrote it: values are checked raw."""
+        return self.tool.output_schema
+
+    def __repr__(self) -> str:
+        hidden = sum(self.removed.values())
+        return f"<ToolView {self.name}{f' | {hidden} hidden code points' if hidden else ''}>"
+
+
+def _object(value: Json) -> JsonObject:
+    return value if isinstance(value, Mapping) else {}
+
+
+def view_of(tool: Tool, *, max_description_chars: int = MAX_DESCRIPTION_CHARS) -> ToolView:
+    """Make the view of a tool. Work for one tool alone; whoever lists tools keeps the views (`listing`).
+
+    Source:
+        S156-S163, S168, S187-S195.
+    """
+    try:
+        definition = tool.definition
+        if is_clean_json(tool.definition_bytes):
+            return ToolView(tool, definition, {}, max_description_chars)
+        cleaned = clean_json(definition)
+    except RemoteProtocolError as exc:
+        return ToolView(tool, {}, flaw=f"its definition cannot be read: {exc.reason}")
+    flaw = None
+    if any(path.startswith("inputSchema") for path in cleaned.collisions) or (
+        cleaned.removed and map_arguments(definition.get("inputSchema")) is None
+    ):
+        flaw = AMBIGUOUS
+    value = cleaned.value
+    return ToolView(tool, value if isinstance(value, dict) else {}, cleaned.removed, max_description_chars, flaw)
+
+
+def restore_arguments(tool: Tool, arguments: JsonObject) -> JsonObject:
+    """Give a call's arguments with the property names that the server wrote (S192).
+
+    Cheap where nothing was cleaned, which is nearly always: the arguments themselves are returned.
+
+    Raises:
+        RemoteProtocolError: the definition cannot be read.
+        LocalProtocolError: the arguments nest too deep.
+    """
+    if is_clean_json(tool.definition_bytes):
+        return arguments
+    mapped = map_arguments(tool.definition.get("inputSchema"))
+    return (mapped or ArgumentMap()).restore(arguments)

@@ -1,0 +1,224 @@
+"""Permissions: rules, modes, and the order of evaluation, as tables."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_actors.tools.permissions import Mode, Question, Rule, RuleText, Verdict, decide, parse_mode, read_rules
+
+ALLOW, ASK, DENY = Verdict
+
+
+@pytest.mark.parametrize(
+    ("rule", "name", "expected"),
+    [
+        ("mcp__github", "mcp__github__create_issue", True),
+        ("mcp__github__*", "mcp__github__create_issue", True),
+        ("mcp__github__create_issue", "mcp__github__create_issue", True),
+        ("mcp__github__get_*", "mcp__github__get_user", True),
+        ("mcp__github__get_*", "mcp__github__set_user", False),
+        ("mcp__git", "mcp__github__create_issue", False),
+        ("mcp__git__*", "mcp__github__create_issue", False),
+        ("mcp__my_db", "mcp__my_db__query", True),
+        ("mcp__github", "mcp__github", True),
+        ("*", "mcp__github__create_issue", True),
+        ("*", "Write", True),
+        ("mcp__*", "mcp__github__create_issue", True),
+        ("mcp__*", "Write", False),
+        ("*__create_*", "mcp__github__create_issue", True),
+        ("Write", "mcp__github__Write", False),
+        ("mcp__github__Write", "Write", False),
+        ("mcp__github__a.b", "mcp__github__axb", False),
+        ("mcp__github__[ab]", "mcp__github__a", False),
+        ("mcp__github__?", "mcp__github__a", False),
+    ],
+)
+def test_rules_name_tools(rule: str, name: str, expected: bool) -> None:
+    """A rule means a server, a tool, or what a star stands for; other characters stand for themselves (S229, S231)."""
+    decision = decide(Question(name), read_rules({"deny": [rule]}), Mode.BYPASS)
+
+    assert (decision.verdict is DENY) is expected
+
+
+@pytest.mark.parametrize(
+    ("rule", "is_taken"),
+    [
+        ("mcp__github", True),
+        ("mcp__github__*", True),
+        ("mcp__github__get_*", True),
+        ("mcp__github__*_user", True),
+        ("Write", True),
+        ("*", False),
+        ("mcp__*", False),
+        ("mcp__git*", False),
+        ("mcp__git*__x", False),
+        ("*__x", False),
+        ("mcp__github__x(a:b)", False),
+        ("", False),
+        ("(a:b)", False),
+        ("Bash(a:b", False),
+    ],
+)
+def test_what_an_allow_rule_may_be(rule: str, is_taken: bool) -> None:
+    """In an allow rule a star only follows a literal server, and parameters grant nothing (S232, S233)."""
+    rules = read_rules({"allow": [rule]})
+
+    assert (len(rules.allow), len(rules.warnings)) == ((1, 0) if is_taken else (0, 1))
+
+
+@pytest.mark.parametrize(
+    ("rule", "arguments", "expected"),
+    [
+        ("mcp__db__query(mode:write)", {"mode": "write"}, True),
+        ("mcp__db__query(mode:write)", {"mode": "read"}, False),
+        ("mcp__db__query(mode:write)", {}, False),
+        ("mcp__db__query(mode:w*)", {"mode": "write"}, True),
+        ("mcp__db__*(sql:*DROP*)", {"sql": "a;\nDROP TABLE x"}, True),
+        ("mcp__db(mode:write)", {"mode": "write"}, True),
+        ("mcp__db__query(url:https://a:1/)", {"url": "https://a:1/"}, True),
+        ("mcp__db__query(n:3)", {"n": 3}, True),
+        ("mcp__db__query(b:true)", {"b": True}, True),
+        ("mcp__db__query(b:null)", {"b": None}, True),
+        ("mcp__db__query(o:*)", {"o": {"x": 1}}, False),
+        ("mcp__db__query(x:1)", {"o": {"x": 1}}, False),
+        ("mcp__db__query(*)", {}, True),
+    ],
+)
+def test_parameter_rules(rule: str, arguments: dict[str, object], expected: bool) -> None:
+    """A deny or ask rule may look at one top-level scalar, with stars (S233)."""
+    for key, verdict in (("deny", DENY), ("ask", ASK)):
+        decision = decide(Question("mcp__db__query", arguments), read_rules({key: [rule]}), Mode.BYPASS)
+
+        assert (decision.verdict is verdict) is expected
+
+
+T = "mcp__s__t"
+ORDER = [
+    # hook, deny, ask, allow, mode -> verdict
+    (None, 0, 0, 0, Mode.DEFAULT, ASK),
+    (None, 0, 0, 1, Mode.DEFAULT, ALLOW),
+    (None, 0, 1, 1, Mode.DEFAULT, ASK),
+    (None, 1, 1, 1, Mode.DEFAULT, DENY),
+    (ALLOW, 0, 0, 0, Mode.DEFAULT, ALLOW),
+    (ALLOW, 0, 1, 0, Mode.DEFAULT, ASK),
+    (ALLOW, 1, 0, 0, Mode.DEFAULT, DENY),
+    (ASK, 0, 0, 1, Mode.DEFAULT, ASK),
+    (DENY, 0, 0, 1, Mode.BYPASS, DENY),
+    (None, 0, 0, 0, Mode.BYPASS, ALLOW),
+    (None, 0, 1, 0, Mode.BYPASS, ASK),
+    (None, 1, 0, 0, Mode.BYPASS, DENY),
+    (None, 0, 0, 0, Mode.ACCEPT_EDITS, ASK),
+    (None, 0, 0, 1, Mode.ACCEPT_EDITS, ALLOW),
+    (None, 0, 0, 0, Mode.DONT_ASK, DENY),
+    (None, 0, 0, 1, Mode.DONT_ASK, ALLOW),
+    (None, 0, 1, 1, Mode.DONT_ASK, DENY),
+    (None, 0, 0, 1, Mode.PLAN, DENY),
+    (ALLOW, 0, 0, 1, Mode.PLAN, DENY),
+    (None, 0, 0, 0, Mode.AUTO, ASK),
+    (None, 0, 0, 1, Mode.AUTO, ALLOW),
+]
+
+
+@pytest.mark.parametrize(("hook", "deny", "ask", "allow", "mode", "expected"), ORDER)
+def test_the_order_of_evaluation(
+    hook: Verdict | None, deny: int, ask: int, allow: int, mode: Mode, expected: Verdict
+) -> None:
+    """Deny before ask before mode before allow before the person; a hook's allow skips neither deny nor ask (S234)."""
+    rules = read_rules({"deny": [T] * deny, "ask": [T] * ask, "allow": [T] * allow})
+
+    assert decide(Question(T, hook=hook), rules, mode).verdict is expected
+
+
+@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize("hook", [None, ALLOW])
+def test_a_tool_may_insist_on_a_person(mode: Mode, hook: Verdict | None) -> None:
+    """It is asked about in every mode, and cannot be remembered; where nobody is asked it is denied (S237)."""
+    decision = decide(Question(T, requires_user_interaction=True, hook=hook), read_rules({"allow": [T]}), mode)
+
+    assert decision.verdict is (DENY if mode is Mode.DONT_ASK else ASK)
+    assert not decision.can_remember
+
+
+def test_what_only_reads_is_asked_about_while_planning() -> None:
+    """While planning even a tool that claims to read only goes through the person (S235)."""
+    rules = read_rules({"allow": [T]})
+
+    assert decide(Question(T, is_read_only=True), rules, Mode.PLAN).verdict is ASK
+
+
+def test_resource_tools_are_free() -> None:
+    """Listing and reading resources needs no permission, but can be denied (S242)."""
+    question = Question("ReadMcpResourceTool", {"server": "s", "uri": "x:y"})
+
+    assert decide(question, read_rules({}), Mode.DONT_ASK).verdict is ALLOW
+    assert decide(question, read_rules({"deny": ["ReadMcpResourceTool"]})).verdict is DENY
+
+
+def test_edits_of_the_host_are_accepted() -> None:
+    """The mode that accepts edits means the host's own tools (S235)."""
+    assert decide(Question("Write"), read_rules({}), Mode.ACCEPT_EDITS).verdict is ALLOW
+    assert decide(Question("mcp__s__Write"), read_rules({}), Mode.ACCEPT_EDITS).verdict is ASK
+
+
+def test_an_organisation_may_insist() -> None:
+    """A connector that the organisation wants to be asked about is, whatever allows it (S238)."""
+    assert decide(Question(T, is_org_ask=True), read_rules({"allow": [T]}), Mode.BYPASS).verdict is ASK
+
+
+@pytest.mark.parametrize(
+    ("rule", "hides"), [(T, True), ("mcp__s", True), ("*", True), ("mcp__s__t(a:b)", False), ("mcp__x", False)]
+)
+def test_deny_rules_hide(rule: str, hides: bool) -> None:
+    """A deny rule without parameters takes the tool off the list; a scoped one only blocks calls (S236)."""
+    assert (read_rules({"deny": [rule]}).hiding(T) is not None) is hides
+
+
+def test_rules_of_a_repository_need_trust() -> None:
+    """Allow rules of a folder that nobody trusts are skipped; its ask and deny rules count (S240)."""
+    written = RuleText(T, "project settings", is_trusted=False)
+
+    rules = read_rules({"allow": [written], "ask": [written], "deny": [written]})
+
+    assert (len(rules.allow), len(rules.ask), len(rules.deny)) == (0, 1, 1)
+    assert "not trusted" in rules.warnings[0]
+
+
+def test_keys_and_their_aliases() -> None:
+    """Settings and programs spell the lists differently; what is no list is told (S230)."""
+    rules = read_rules({"allowedTools": ["A"], "disallowedTools": ["B"], "deniedTools": ["C", "C"], "allowed": ["D"]})
+
+    assert [rule.text for rule in (*rules.allow, *rules.deny)] == ["A", "B", "C"]
+    assert rules.warnings == ("'allowed' is no list of rules",)
+
+
+def test_modes_by_name() -> None:
+    """Modes are read by their names, with one alias (S235)."""
+    assert (parse_mode("manual"), parse_mode("plan")) == (Mode.DEFAULT, Mode.PLAN)
+    with pytest.raises(ValueError, match="yolo"):
+        parse_mode("yolo")
+
+
+def naive(pattern: str, text: str) -> bool:
+    """A glob by the book: a table of which prefixes match."""
+    reach = {0}
+    for sign in pattern:
+        if sign == "*":
+            reach = {index for start in reach for index in range(start, len(text) + 1)}
+        else:
+            reach = {index + 1 for index in reach if text[index : index + 1] == sign}
+    return len(text) in reach
+
+
+@given(st.text("ab*", max_size=8), st.text("ab", max_size=10))
+def test_stars_mean_anything(pattern: str, text: str) -> None:
+    """A star stands for any run of characters, and nothing else is special."""
+    assert (Rule(pattern, f"x{pattern}").names(f"x{text}")) is naive(pattern, text)
+
+
+def test_a_hostile_pattern_is_quick() -> None:
+    """Many stars over a long text take linear steps."""
+    rule = Rule("r", "x" + "*a" * 500 + "*b")
+
+    assert not rule.names("x" + "a" * 20_000)
