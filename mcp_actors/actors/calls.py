@@ -60,8 +60,7 @@ class Calls:
         request_id = frame.request_id
         assert request_id is not None
         self._slots[request_id] = slot
-        if deadline < self._watchdog.deadline:
-            self._watchdog.deadline = deadline
+        self.watch_for(deadline)
         try:
             if self._transport.is_exchange:
                 self._nursery.start_soon(self._run_exchange, frame, slot)
@@ -83,13 +82,28 @@ class Calls:
             except McpActorsError as error:
                 slot.fail(error)
 
-    async def watch_deadlines(self) -> None:
-        """Fail each call at its deadline and tell the server. Runs until cancelled."""
+    def watch_for(self, deadline: float | None) -> None:
+        """Make the watchdog look no later than this."""
+        if deadline is not None and deadline < self._watchdog.deadline:
+            self._watchdog.deadline = deadline
+
+    async def watch_deadlines(self, react: Callable[[], None]) -> None:
+        """Fail each call at its deadline and tell the server; tell the session of its own. Runs until cancelled.
+
+        Args:
+            react: does what the session wants after it was told.
+        """
         while True:
             deadline = min((slot.deadline for slot in self._slots.values()), default=math.inf)
+            handshake = self._session.next_deadline
+            if handshake is not None:
+                deadline = min(deadline, handshake)
             with trio.CancelScope(deadline=deadline) as self._watchdog:
                 await trio.sleep_forever()
             now = trio.current_time()
+            if handshake is not None and handshake <= now:
+                self._session.receive_timeout(now)
+                react()
             for request_id, slot in list(self._slots.items()):
                 if slot.deadline <= now:
                     slot.fail(trio.TooSlowError())

@@ -157,11 +157,14 @@ class Child:
     async def _connect(self, connection: Connection, life: trio.Nursery) -> tuple[float, float]:
         """Bring it up to READY; the permit leaves first. Returns when it was queued and when it got its permit."""
         queued = trio.current_time()
-        await self._report_life(ServerState.PENDING, Phase.QUEUED, "queued", generation=connection.generation)
+        if self.status.phase is not Phase.QUEUED:
+            await self._report_life(ServerState.PENDING, Phase.QUEUED, "queued")
         async with self._permits:
             opened = trio.current_time()
             self._history = self._history.started(opened, self.spec.restart_policy.period)
-            await self._report_life(ServerState.PENDING, Phase.CONNECTING, "connecting")
+            await self._report_life(
+                ServerState.PENDING, Phase.CONNECTING, "connecting", generation=connection.generation
+            )
             logger.debug("[MCP:%s] connect.started transport=%s", self.spec.name, self.spec.transport)
             with trio.fail_after(self._connect_timeout):
                 info = await life.start(connection.run)

@@ -125,10 +125,11 @@ class Connection:
         self._outbox, waiting = trio.open_memory_channel[Frame](OUTBOX_SIZE)
         async with trio.open_nursery() as self._nursery:
             self._calls = Calls(self._session, self._transport, self._nursery, self._post)
-            self._nursery.start_soon(self._fail_calls_first)
-            await self._nursery.start(self._serve_transport)
+            opened = _Opened()
+            self._nursery.start_soon(self._serve_transport, opened)
+            await opened.wait()
             self._nursery.start_soon(self._send_waiting, waiting)
-            self._nursery.start_soon(self._calls.watch_deadlines)
+            self._nursery.start_soon(self._calls.watch_deadlines, self._react)
             await self._shake_hands()
             if self.info is not None:
                 task_status.started(self.info)
@@ -141,14 +142,17 @@ class Connection:
         probe_timeout = None if is_exchange or self._is_era_known else self._settings.probe_timeout
         return SessionSettings(is_http=is_exchange, pinned_era=pinned, probe_timeout=probe_timeout)
 
-    async def _serve_transport(self, *, task_status: trio.TaskStatus[None]) -> None:
+    async def _serve_transport(self, opened: _Opened) -> None:
         try:
-            await self._transport.run(self, task_status=task_status)
+            await self._transport.run(self, task_status=opened)
         except TransportBroken as broken:
             self.ended(broken)
             if not self._must_reopen:
                 raise
             self._nursery.cancel_scope.cancel()
+        finally:
+            # Transports tell of their end before they clean up; this is for those that forget.
+            self.close(TransportClosed(server=self.spec.name))
 
     async def _shake_hands(self) -> None:
         self._session.open(trio.current_time())
@@ -157,18 +161,17 @@ class Connection:
         while (self.info is None or self._unsent) and not self._must_reopen:
             if self._failure is not None:
                 raise self._failure
+            self._calls.watch_for(self._session.next_deadline)
             self._moved = trio.Event()
-            deadline = self._session.next_deadline
-            with trio.CancelScope(deadline=math.inf if deadline is None else deadline) as scope:
-                await self._moved.wait()
-            if scope.cancelled_caught:
-                self._session.receive_timeout(trio.current_time())
-                self._react()
+            await self._moved.wait()
 
     async def _send_waiting(self, waiting: trio.MemoryReceiveChannel[Frame]) -> None:
         async for frame in waiting:
             try:
-                with trio.move_on_after(OUTBOX_TIMEOUT):
+                if self._transport.is_exchange:
+                    with trio.move_on_after(OUTBOX_TIMEOUT):
+                        await self._transport.send(frame)
+                else:
                     await self._transport.send(frame)
             except McpActorsError as error:
                 if self.info is None:
@@ -176,12 +179,6 @@ class Connection:
                 logger.debug("%s x lost %s: %s", self._tag, frame.method or "an answer", error.describe())
             self._unsent -= 1
             self._moved.set()
-
-    async def _fail_calls_first(self) -> None:
-        try:
-            await trio.sleep_forever()
-        finally:
-            self.close(TransportClosed(server=self.spec.name))
 
     # ── data plane ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -341,6 +338,19 @@ class Connection:
         if self._gone is not None:
             state = "GONE"
         return f"<Connection {self.spec.name} {state} | calls: {len(self._calls)} active, {self.served} done>"
+
+
+class _Opened:
+    """The task status of a transport's `run`: an event costs a tenth of the nursery that `Nursery.start` makes."""
+
+    def __init__(self) -> None:
+        self._event = trio.Event()
+        self.wait = self._event.wait
+
+    def started(self, value: None = None) -> None:
+        """Tell that the wire is open."""
+        del value
+        self._event.set()
 
 
 async def _raise(error: BaseException) -> None:

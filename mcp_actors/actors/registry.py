@@ -105,8 +105,8 @@ class Registry:
         self._statuses: dict[str, ServerStatus] = {}
         self._connections: dict[str, Connection] = {}
         self._listings: dict[str, Listing] = {}
-        # Names told of since the last publication. The supervisor tells of each server once before any of them moves, in
-        # the order of the configuration, so that order of arrival is that order (invariant 10).
+        # Names told of since the last publication. The supervisor tells of each server once before any of them moves,
+        # in the order of the configuration, so that order of arrival is that order (invariant 10).
         self._touched: dict[str, None] = {}
         self._watchers: set[Watcher] = set()
         self._published = trio.Event()

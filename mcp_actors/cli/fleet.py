@@ -138,10 +138,13 @@ def load_plan(shared: GlobalOptions, environ: Mapping[str, str] = os.environ) ->
 
 
 @asynccontextmanager
-async def open_fleet(plan: Plan) -> AsyncIterator[Runtime]:
-    """Tell what is wrong with the plan and start what it says; leaving stops all of it."""
+async def open_fleet(plan: Plan, *, state_dir: Path | None = None) -> AsyncIterator[Runtime]:
+    """Tell what is wrong with the plan and start what it says; leaving stops all of it.
+
+    With `state_dir` the children are noted there, and what a killed run left behind is stopped first (fault 4).
+    """
     plan.tell()
-    async with open_runtime(plan.specs, settings=plan.settings) as runtime:
+    async with open_runtime(plan.specs, settings=plan.settings, state_dir=state_dir) as runtime:
         yield runtime
 
 

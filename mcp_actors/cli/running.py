@@ -1,6 +1,7 @@
 """Owns the verb ``run``: the fleet alive in the foreground, as a unit file starts it.
 
-What this is not: a daemon. It does not fork, writes no file, and is asked nothing; its log is standard error.
+What this is not: a daemon. It does not fork and is asked nothing; its log is standard error. All it writes is the
+journal of its living children, so that the next ``run`` stops what a killed one left behind.
 
 SIGTERM ends it with 0, as a unit file expects, SIGINT with 130; a second signal hurries the stop (`signals`).
 """
@@ -11,6 +12,7 @@ import os
 import signal
 import time
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from mcp_actors.cli import exits, output
@@ -52,14 +54,19 @@ def run_run(shared: GlobalOptions, own: argparse.Namespace) -> int:
 async def _run(plan: Plan) -> NoReturn:
     from mcp_actors.cli.fleet import open_fleet
 
-    async with open_fleet(plan) as runtime:
+    async with open_fleet(plan, state_dir=_state_dir()) as runtime:
         await _tell_changes(runtime, plan.names)
+
+
+def _state_dir() -> Path:
+    """Where this user's state is kept between runs; ``MCP_ACTORS_STATE_DIR`` overrides it."""
+    import platformdirs
+
+    return Path(os.environ.get("MCP_ACTORS_STATE_DIR") or platformdirs.user_state_path("mcp-actors"))
 
 
 async def _tell_changes(runtime: Runtime, names: Sequence[str]) -> NoReturn:
     """Log each change, and once that every server was tried. Runs until cancelled."""
-    from mcp_actors.cli.fleet import published
-
     # Name -> the status that its last line told of.
     told: dict[str, ServerStatus] = {}
     is_told = False
@@ -73,8 +80,6 @@ async def _tell_changes(runtime: Runtime, names: Sequence[str]) -> NoReturn:
                 _say(_summary(told.values()))
             change = await anext(changes)
             old, new = told.pop(change.name, None), change.new
-            if new is not None and new.is_connected:
-                new = await published(runtime, new)
             _say(change_line(old, new))
             if new is not None:
                 told[new.name] = new
