@@ -31,9 +31,10 @@ from mcp_actors.actors.messages import (
 )
 from mcp_actors.actors.registry import Registry
 from mcp_actors.actors.supervisor import Supervisor
+from mcp_actors.config.policy import apply_policy
 from mcp_actors.config.settings import read_settings
 from mcp_actors.errors import UnknownServer, UnknownTool
-from mcp_actors.loading import LoadedConfig, load_config, specs_from_mapping
+from mcp_actors.loading import LoadedConfig, load_choices, load_config, specs_from_mapping
 from mcp_actors.tools.naming import server_prefix
 from mcp_actors.tools.results import ToolResult
 from mcp_actors.transports.ladder import Hurry
@@ -332,7 +333,14 @@ async def open_runtime(
     if transports is None:
         journal = None if state_dir is None else await sweep_and_open(state_dir / "children", settings, hurry=hurry)
         transports = partial(open_transport, settings=settings, environ=environ, journal=journal, hurry=hurry)
-    supervisor = Supervisor(settings, registry.mailbox.ref, transports, chance=_chance)
+    policy = loaded.choices.policy
+    supervisor = Supervisor(
+        settings,
+        registry.mailbox.ref,
+        transports,
+        chance=_chance,
+        admit=lambda spec: apply_policy((spec,), policy)[0],
+    )
     runtime = Runtime(settings, registry, supervisor, loaded, hurry)
     closing = trio.Event()
     try:
@@ -354,13 +362,14 @@ def _load(config: ConfigLike, environ: Mapping[str, str]) -> LoadedConfig:
     if isinstance(config, LoadedConfig):
         return config
     if isinstance(config, Mapping):
-        loaded = specs_from_mapping(config, environ)  # pyright: ignore[reportArgumentType] # specs are no mapping
+        choices = load_choices(environ)
+        loaded = specs_from_mapping(config, environ, choices=choices)  # pyright: ignore[reportArgumentType]
     elif config is None:
-        loaded = load_config(cwd=Path.cwd(), home=Path.home(), environ=environ)
+        loaded = load_config(environ=environ)
     elif isinstance(config, str | Path):
-        loaded = load_config(cwd=Path.cwd(), home=Path.home(), environ=environ, configs=[config], strict=True)
+        loaded = load_config([config], environ=environ, strict=True)
     else:
-        return LoadedConfig(specs=tuple(config))
+        return LoadedConfig(specs=tuple(config), choices=load_choices(environ))
     unusable = [problem for problem in loaded.problems if problem.server is None]
     if unusable and not loaded.specs:
         raise unusable[0]

@@ -62,6 +62,10 @@ def _capability_summary(info: ServerInfo) -> str:
     return json.dumps({**summary, "serverVersion": version}, separators=(",", ":"), default=str)
 
 
+# Reasons for being disabled that enabling does not lift.
+DECIDED_ELSEWHERE: Final = frozenset({"policy", "pending-approval", "rejected"})
+
+
 class Child:
     """One supervised server. `run` is its task; the other public methods are commands of the supervisor."""
 
@@ -88,6 +92,8 @@ class Child:
             transport=spec.transport,
             scope=spec.scope,
             since=trio.current_time(),
+            error=None if spec.is_enabled else spec.disabled_detail,
+            remedy=None if spec.is_enabled else self._remedy(spec.disabled_reason),
             generation=first_generation,
         )
         self._settings = settings
@@ -245,7 +251,13 @@ class Child:
     # ── commands, called by the supervisor's tasks ───────────────────────────────────────────────────────────────────
 
     async def enable(self) -> None:
-        """Want it."""
+        """Want it.
+
+        Raises:
+            ServerNotReady: policy forbids it, or its definition waits for approval; neither is decided here.
+        """
+        if not self._is_wanted and self._why_not in DECIDED_ELSEWHERE:
+            raise self.not_ready()
         if not self._is_wanted:
             self._history = History()
             self._is_wanted = True
@@ -317,15 +329,16 @@ class Child:
         await self._report(state, phase, reason, **changes)
 
     async def _report(self, state: ServerState, phase: Phase, reason: str, **changes: object) -> None:
-        remedy = REMEDIES.get(reason)
-        remedy = None if remedy is None else remedy.format(name=self.spec.name)
-        self.status = advance(
-            self.status, state, phase, reason, now=trio.current_time(), remedy=remedy, **changes
-        )  # fmt: skip
+        changes["remedy"] = self._remedy(reason)
+        self.status = advance(self.status, state, phase, reason, now=trio.current_time(), **changes)
         reported, self._reported = self._reported, trio.Event()
         reported.set()
         connection = self.connection if state is ServerState.CONNECTED else None
         await self._registry.tell(StatusChanged(self.status, connection))
+
+    def _remedy(self, reason: str) -> str | None:
+        remedy = REMEDIES.get(reason)
+        return None if remedy is None else remedy.format(name=self.spec.name)
 
     def _tell(self, error: BaseException | None, connection: Connection) -> str | None:
         """What went wrong, in a few lines, with what the server said before."""

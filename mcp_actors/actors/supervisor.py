@@ -69,6 +69,7 @@ class Supervisor:
         open_transport: Callable[[ServerSpec], Transport],
         *,
         chance: Callable[[], float],
+        admit: Callable[[ServerSpec], ServerSpec] = lambda spec: spec,
     ) -> None:
         self.mailbox: Mailbox[SupervisorMessage] = Mailbox("supervisor", size=MAILBOX_SIZE)
         # Batch -> right to be connecting; `borrowed_tokens` never exceeds the limits (invariant 3).
@@ -80,6 +81,8 @@ class Supervisor:
         self._registry = registry
         self._open_transport = open_transport
         self._chance = chance
+        # Policy: gives the spec back, disabled where it may not run. The one way in for every source (S060, fault 29).
+        self._admit = admit
         # Name -> its child; removed children are gone from here at once.
         self._tended: dict[str, _Tended] = {}
         # Held while the table of children changes over an await.
@@ -104,6 +107,7 @@ class Supervisor:
                     self._nursery.start_soon(self._handle, envelope)
 
     async def _adopt(self, spec: ServerSpec, first_generation: int = 0) -> None:
+        spec = self._admit(spec)
         child = Child(
             spec,
             self._settings,
