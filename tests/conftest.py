@@ -7,6 +7,11 @@ import inspect
 
 import pytest
 import trio
+from hypothesis import HealthCheck, settings
+
+# No test is judged by the speed of the machine: what is slow is seen by the benchmarks.
+settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("house")
 
 DEADLINE = 60.0  # virtual seconds under autojump_clock, real ones without
 

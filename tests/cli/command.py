@@ -1,17 +1,33 @@
-"""What the end-to-end tests of the command share: a configuration, and the command as a child of its own."""
+"""What the end-to-end tests of the command share: a configuration, and the command, in this process or as a child.
+
+`run` calls the command's own `main` in this process, which is what nearly every test needs and costs no interpreter.
+`spawn` and `start` make a child of it, for what only a process shows: signals, closed pipes, streams, what is imported.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
+from mcp_actors.cli.main import main
 from mcp_actors.testing.synthetic import synthetic_command
 
-# Nothing here may take as long; a hang fails.
-PATIENCE = 20
+# Seconds. Nothing here takes as long on the slowest machine; a hang fails.
+PATIENCE = 90
+
+
+class Done(NamedTuple):
+    """How a command line ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
 
 
 def server(**options):
@@ -31,23 +47,43 @@ def config(**servers):
 
 
 def environment(**changes):
-    """This process's environment without switches of ours."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("MCP_")}
-    return {**kept, **changes}
+    """This test's environment (see conftest) with changes."""
+    return {**os.environ, **changes}
 
 
 def argv(*words):
     return [sys.executable, "-m", "mcp_actors", *words]
 
 
-def run(*words, **options):
-    """Run a command line to its end."""
+def run(*words, env=None, cwd=None, input=""):
+    """Run a command line to its end, in this process."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    before, stdin = dict(os.environ), sys.stdin
+    try:
+        os.environ.clear()
+        os.environ.update(environment() if env is None else env, COLUMNS="80")
+        sys.stdin = io.TextIOWrapper(io.BytesIO(input.encode()), encoding="utf-8")
+        place = contextlib.nullcontext() if cwd is None else contextlib.chdir(cwd)
+        with place, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                code = main(words)
+            except SystemExit as exit_:
+                code = exit_.code
+    finally:
+        sys.stdin = stdin
+        os.environ.clear()
+        os.environ.update(before)
+    return Done(code, out.buffer.getvalue().decode(), err.buffer.getvalue().decode())
+
+
+def spawn(*words, **options):
+    """Run a command line to its end, as a child."""
     options.setdefault("env", environment())
     return subprocess.run(argv(*words), capture_output=True, text=True, timeout=PATIENCE, check=False, **options)
 
 
 def start(*words, **options):
-    """Start a command line; its streams are text pipes."""
+    """Start a command line as a child; its streams are text pipes."""
     options.setdefault("env", environment())
     return subprocess.Popen(argv(*words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 

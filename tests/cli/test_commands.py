@@ -10,7 +10,7 @@ import trio
 
 from mcp_actors.testing.http_server import HttpAnswer, HttpOptions, open_http_server
 from mcp_actors.testing.synthetic import synthetic_server
-from tests.cli.command import argv, config, environment, is_alive, run, server, shell
+from tests.cli.command import PATIENCE, argv, config, environment, is_alive, run, server, shell, spawn
 
 KEYS = [
     *("name", "state", "reason", "phase", "transport", "scope", "era", "revision"),
@@ -197,7 +197,7 @@ def test_call_starts_no_other_server(tmp_path):
 
 def test_storm_json():
     """`storm --json` connects what it was told, counts its processes, and leaves none."""
-    done = run("storm", "--transport", "stdio", "--servers", "4", "--repeat", "2", "--local-limit", "2", "--json")
+    done = spawn("storm", "--transport", "stdio", "--servers", "4", "--repeat", "2", "--local-limit", "2", "--json")
 
     report = json.loads(done.stdout)
     assert done.returncode == 0, done.stderr
@@ -210,7 +210,7 @@ def test_storm_json():
 
 def test_storm_http():
     """Over HTTP all servers live in one process, which ends with the storm."""
-    done = run("storm", "--transport", "http", "--servers", "5", "--json")
+    done = spawn("storm", "--transport", "http", "--servers", "5", "--json")
 
     report = json.loads(done.stdout)
     assert (done.returncode, report["succeeded"], report["processes_left"]) == (0, 5, 0)
@@ -218,7 +218,7 @@ def test_storm_http():
 
 def test_demo_tells_its_story():
     """The demo connects five servers, calls each, sees a killed one come back, and leaves nothing."""
-    done = run("demo")
+    done = spawn("demo")
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "killed" in done.stdout
@@ -279,7 +279,7 @@ def test_a_broken_project_file_is_told(tmp_path):
 @pytest.mark.parametrize(("words", "more"), [(["--debug"], {}), ([], {"MCP_DEBUG": "1"})])
 def test_debug_log(words, more):
     """The log goes to standard error, each line with its server in front; data stays pure (S349-S351)."""
-    done = run("tools", "--json", *words, *config(clock=GOOD), env=environment(**more))
+    done = spawn("tools", "--json", *words, *config(clock=GOOD), env=environment(**more))
 
     assert json.loads(done.stdout)["tools"]
     lines = done.stderr.splitlines()
@@ -289,7 +289,7 @@ def test_debug_log(words, more):
 
 def test_quiet_without_debug():
     """Without it, and in a pipe, a command that succeeds says nothing on standard error."""
-    assert run("tools", *config(clock=GOOD)).stderr == ""
+    assert spawn("tools", *config(clock=GOOD)).stderr == ""
 
 
 def test_python_m_cli_is_the_same_command():
@@ -297,7 +297,11 @@ def test_python_m_cli_is_the_same_command():
     import subprocess
 
     done = subprocess.run(
-        [sys.executable, "-m", "mcp_actors.cli", "--version"], capture_output=True, text=True, check=True, timeout=20
+        [sys.executable, "-m", "mcp_actors.cli", "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE,
     )
 
     assert done.stdout.startswith("mcp-actors ")

@@ -10,7 +10,7 @@ import signal
 import pytest
 
 from mcp_actors.cli.processes import descendants
-from tests.cli.command import PATIENCE, config, environment, is_alive, run, server, shell, start
+from tests.cli.command import PATIENCE, config, environment, is_alive, server, shell, spawn, start
 
 pytestmark = pytest.mark.slow
 CLOCK = server(program="clock", era="legacy")
@@ -88,8 +88,16 @@ def test_second_signal_hurries():
     assert not any(is_alive(child) for child in children)
 
 
-@pytest.mark.parametrize("verb", ["list", "tools", "get mute", "call mute.x"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["INT", "TERM"])
+@pytest.mark.parametrize(
+    ("verb", "number"),
+    [
+        ("list", signal.SIGINT),
+        ("list", signal.SIGTERM),
+        ("tools", signal.SIGINT),
+        ("get mute", signal.SIGTERM),
+        ("call mute.x", signal.SIGINT),
+    ],
+)
 def test_interrupted_while_connecting(verb, number):
     """Any verb that is interrupted while a server keeps it waiting stops cleanly with 130."""
     with start("--debug", *verb.split(), *config(mute=MUTE)) as process:
@@ -168,6 +176,6 @@ def test_output_in_another_encoding():
     """A locale without Unicode changes no data and breaks nothing."""
     words = ["call", "s.echo", 'text:="h\\u00e9"', *config(s=server(tools=8))]
 
-    done = run(*words, env=environment(LC_ALL="C", PYTHONIOENCODING="ascii", PYTHONUTF8="0"), encoding="utf-8")
+    done = spawn(*words, env=environment(LC_ALL="C", PYTHONIOENCODING="ascii", PYTHONUTF8="0"), encoding="utf-8")
 
     assert (done.returncode, done.stdout) == (0, "hé\n")

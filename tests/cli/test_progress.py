@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pty
 import subprocess
 import sys
+import threading
 
 import pytest
 
 from mcp_actors.actors.lifecycle import Phase, ServerState, ServerStatus
 from mcp_actors.cli.progress import fleet_text
-from tests.cli.command import argv, config, environment, server
+from tests.cli.command import PATIENCE, argv, config, environment, server
 
 SHOW = (
     "import sys, threading\n"
@@ -19,6 +21,8 @@ SHOW = (
     "from mcp_actors.cli.progress import open_progress\n"
     "with open_progress('waiting for [red]a') as progress:\n"
     "    progress.show('waiting for [red]b')\n"
+    "for thread in threading.enumerate():\n"
+    "    if thread is not threading.main_thread(): thread.join(60)\n"
     "assert threading.active_count() == 1\n"
     "assert {without_rich} or ('rich' in sys.modules) == {has_rich}\n"
 )
@@ -27,22 +31,23 @@ SHOW = (
 def on_terminal(words, **changes):
     """Run with standard error on a terminal; give the exit code, standard output, and what the terminal got."""
     master, slave = pty.openpty()
+    shown = bytearray()
+
+    def drain():  # a terminal that nobody reads is full after a few kB, and blocks whoever writes
+        with contextlib.suppress(OSError):  # how a terminal ends
+            while data := os.read(master, 65536):
+                shown.extend(data)
+
+    reader = threading.Thread(target=drain)
     try:
-        done = subprocess.run(
-            words, stdout=subprocess.PIPE, stderr=slave, env=environment(**changes), timeout=20, check=False
-        )
-        os.set_blocking(master, False)
-        shown = os.read(master, 1_000_000) if _has_input(master) else b""
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=slave, env=environment(**changes)) as process:
+            os.close(slave)
+            reader.start()
+            out, _ = process.communicate(timeout=PATIENCE)
+        reader.join(PATIENCE)
     finally:
-        os.close(slave)
         os.close(master)
-    return done.returncode, done.stdout, shown
-
-
-def _has_input(descriptor):
-    import select
-
-    return bool(select.select([descriptor], [], [], 0)[0])
+    return process.returncode, out, bytes(shown)
 
 
 @pytest.mark.parametrize("without_rich", [False, True])
@@ -69,7 +74,7 @@ def test_pipe():
     done = subprocess.run(
         [sys.executable, "-c", SHOW.format(without_rich=False, has_rich=False)],
         capture_output=True,
-        timeout=20,
+        timeout=PATIENCE,
         check=False,
     )
 
