@@ -38,6 +38,7 @@ async def keep_house(
     async with trio.open_nursery() as actors:
         await actors.start(registry.run)
         await actors.start(supervisor.run, specs)
+        await registry.mailbox.ref.ask(Flush())  # every server has a status from the first moment
         actors.cancel_scope.shield = True
         task_status.started()
         await closing.wait()

@@ -1,0 +1,222 @@
+"""The fleet with real children that misbehave: what a program that embeds the runtime sees (faults 1-18)."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+import trio
+import trio.testing
+from attrs import evolve
+from tests.transports.stdio_kit import nobody_left
+
+from mcp_actors.actors.lifecycle import Phase, ServerState
+from mcp_actors.config.settings import Settings
+from mcp_actors.config.specs import RestartPolicy, RestartType, ServerSpec, StdioTarget
+from mcp_actors.errors import TransportBroken
+from mcp_actors.runtime import Runtime, open_runtime
+from mcp_actors.testing.synthetic import synthetic_command
+
+SETTINGS = Settings(connect_timeout=20.0, stop_interrupt=0.2, stop_terminate=0.2)
+FAST = RestartPolicy(backoff_first=0.01, backoff_max=0.02)
+
+
+def synthetic(name: str, **options: object) -> ServerSpec:
+    command, args = synthetic_command(**options)
+    return ServerSpec(name, StdioTarget(command, args))
+
+
+def script(name: str, code: str) -> ServerSpec:
+    return ServerSpec(name, StdioTarget(sys.executable, ("-I", "-S", "-c", code)))
+
+
+async def wait_for(runtime: Runtime, name: str, phase: Phase) -> None:
+    with runtime.watch() as changes:
+        if runtime.status()[name].phase is not phase:
+            async for change in changes:
+                if change.name == name and change.new is not None and change.new.phase is phase:
+                    break
+    await runtime.wait_ready([])
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern", "both"])
+async def test_synthetic_servers_of_every_era_connect_and_answer(era: str) -> None:
+    """The whole journey over pipes: spawn, probe or initialize, list, call, stop without a trace."""
+    with nobody_left():
+        async with open_runtime([synthetic(f"s{n}", era=era) for n in range(4)], settings=SETTINGS) as runtime:
+            statuses = await runtime.wait_ready()
+            result = await runtime.call_tool("s3.echo", {"text": "żółw 🐢"})
+
+    assert {status.state for status in statuses.values()} == {ServerState.CONNECTED}
+    assert {status.era for status in statuses.values()} == {"legacy" if era == "legacy" else "modern"}
+    assert result.text == "żółw 🐢"
+
+
+async def test_exit_during_the_handshake_tells_status_and_last_words() -> None:
+    """Fault 5: a missing key makes the server exit; the status says so at once, not after the timeout."""
+    spec = script("keyless", "import sys; sys.stderr.write('ERROR: TOKEN missing\\n'); sys.exit(1)")
+
+    with trio.fail_after(10), nobody_left():
+        async with open_runtime([spec], settings=evolve(SETTINGS, connect_timeout=60.0)) as runtime:
+            status = (await runtime.wait_ready())["keyless"]
+
+    assert (status.state, status.reason) == (ServerState.FAILED, "exit")
+    assert "status 1" in (status.error or "")
+    assert "ERROR: TOKEN missing" in (status.error or "")
+
+
+async def test_a_server_that_dies_of_the_probe_is_started_again_as_legacy() -> None:
+    """A02: death on an unknown method is a verdict about the era, not a crash."""
+    code = """
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["method"] == "server/discover":
+        sys.exit(7)
+    if message["method"] == "initialize":
+        answer = {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "old", "version": "1"}}
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": answer}), flush=True)
+"""
+    with nobody_left():
+        async with open_runtime([script("old", code)], settings=SETTINGS) as runtime:
+            status = (await runtime.wait_ready())["old"]
+
+    assert (status.state, status.era, status.revision) == (ServerState.CONNECTED, "legacy", "2025-06-18")
+    assert (status.generation, status.restarts) == (1, 0)
+
+
+async def test_only_noise_on_stdout_is_shown_in_the_error() -> None:
+    """Fault 9: when no valid answer comes, the error shows what came instead."""
+    spec = evolve(script("noisy", "import time\nprint('Listening on port 80', flush=True)\ntime.sleep(60)"))
+    spec = evolve(spec, connect_timeout=0.5)
+
+    with nobody_left():
+        async with open_runtime([spec], settings=evolve(SETTINGS, probe_timeout=0.2)) as runtime:
+            status = (await runtime.wait_ready())["noisy"]
+
+    assert (status.state, status.reason) == (ServerState.FAILED, "timeout")
+    assert "Listening on port 80" in (status.error or "")
+
+
+async def test_failed_connects_leave_at_most_one_child_tree(tmp_path: Path) -> None:
+    """Fault 6: a server that never answers is tried again and again; its trees never overlap, and none is left."""
+    log = tmp_path / "lives"
+    code = f"""
+import os, signal, time
+signal.signal(signal.SIGINT, lambda *_: None)
+others = [pid for pid in open({str(log)!r}).read().split() if os.path.exists("/proc/" + pid)] if os.path.exists({str(log)!r}) else []
+with open({str(log)!r}, "a") as file:
+    file.write(f"{{os.getpid()}} " if not others else "OVERLAP ")
+time.sleep(60)
+"""
+    policy = evolve(FAST, max_tries=3)
+    spec = evolve(
+        script("mute", code), connect_timeout=0.4, restart_type=RestartType.PERMANENT, restart_policy=policy
+    )
+
+    with nobody_left():
+        async with open_runtime([spec], settings=evolve(SETTINGS, probe_timeout=0.1)) as runtime:
+            await wait_for(runtime, "mute", Phase.PARKED)
+
+    lives = log.read_text().split()
+    assert "OVERLAP" not in lives
+    assert 2 <= len(lives) <= 4
+
+
+async def test_a_server_killed_from_outside_fails_its_calls_and_comes_back() -> None:
+    """Faults 2 and 17: calls in flight fail with the signal, nothing is sent again, the supervised restart follows."""
+    spec = evolve(synthetic("victim"), restart_type=RestartType.TRANSIENT, restart_policy=FAST)
+    failures: list[TransportBroken] = []
+
+    with trio.fail_after(20), nobody_left():
+        async with open_runtime([spec], settings=SETTINGS) as runtime:
+            await runtime.wait_ready()
+            pid = runtime.status()["victim"].pid
+            assert pid is not None
+
+            async def call() -> None:
+                with pytest.raises(TransportBroken) as broken:
+                    await runtime.call_tool("victim.sleep", {"seconds": 1800}, timeout=1800)
+                failures.append(broken.value)
+
+            async with trio.open_nursery() as nursery:
+                for _ in range(3):
+                    nursery.start_soon(call)
+                await trio.testing.wait_all_tasks_blocked()
+                os.kill(pid, signal.SIGKILL)
+            result = await runtime.call_tool("victim.echo", {"text": "back"})
+            status = runtime.status()["victim"]
+
+    assert [(failure.exit_status, failure.server) for failure in failures] == [(-9, "victim")] * 3
+    assert result.text == "back"
+    assert (status.restarts, status.pid != pid) == (1, True)
+
+
+async def test_a_wrapper_that_dies_does_not_hold_its_calls_back() -> None:
+    """Fault 17 with fault 1: the grandchild that ignores signals is stopped after the calls have failed."""
+    code = """
+import os, signal, sys, time
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, signal.SIG_IGN)
+if os.fork() == 0:
+    time.sleep(60)
+os.execv(sys.executable, [sys.executable, *COMMAND])
+"""
+    command, args = synthetic_command()
+    spec = script("wrapped", code.replace("COMMAND", repr(list(args))))
+
+    with trio.fail_after(20), nobody_left():
+        async with open_runtime([spec], settings=evolve(SETTINGS, stop_interrupt=3.0, stop_terminate=3.0)) as runtime:
+            await runtime.wait_ready()
+            pid = runtime.status()["wrapped"].pid
+            assert pid is not None
+            async with trio.open_nursery() as nursery:
+
+                async def call() -> None:
+                    with pytest.raises(TransportBroken):
+                        await runtime.call_tool("wrapped.sleep", {"seconds": 60})
+                    assert runtime.status()["wrapped"].state is ServerState.CONNECTED  # the stop has only begun
+                    runtime.hurry()
+
+                nursery.start_soon(call)
+                await trio.testing.wait_all_tasks_blocked()
+                os.kill(pid, signal.SIGKILL)
+
+
+async def test_what_a_killed_run_left_behind_is_stopped_by_the_next(tmp_path: Path) -> None:
+    """Fault 4: a child that outlives a SIGKILLed runtime is recognised by pid and start time, and stopped."""
+    stubborn = "import signal, time; [signal.signal(n, signal.SIG_IGN) for n in (2, 15)]; time.sleep(60)"
+    program = f"""
+import sys, trio
+from pathlib import Path
+from mcp_actors.config.specs import ServerSpec, StdioTarget
+from mcp_actors.runtime import open_runtime
+
+async def main():
+    spec = ServerSpec("stubborn", StdioTarget(sys.executable, ("-I", "-S", "-c", {stubborn!r})))
+    async with open_runtime([spec], state_dir=Path({str(tmp_path)!r})) as runtime:
+        while not (status := runtime.status()["stubborn"]).phase == "connecting":
+            await trio.sleep(0.01)
+        while not list(Path({str(tmp_path)!r}).glob("children/*.child")):
+            await trio.sleep(0.01)
+        print("up", flush=True)
+        await trio.sleep_forever()
+
+trio.run(main)
+"""
+    process = await trio.lowlevel.open_process([sys.executable, "-c", program], stdout=-1)
+    with trio.fail_after(20):
+        assert process.stdout is not None
+        assert await process.stdout.receive_some() == b"up\n"
+        process.kill()
+        await process.wait()
+        await process.stdout.aclose()
+        noted = list(tmp_path.glob("children/*.child"))
+        with nobody_left():
+            async with open_runtime([], settings=SETTINGS, state_dir=tmp_path):
+                left = list(tmp_path.glob("children/*.child"))
+
+    assert (len(noted), left) == (1, [])
