@@ -36,7 +36,7 @@ __all__ = ["Catalog", "Collision", "Tool", "ToolsRead", "tools_from_items"]
 MAX_COMPARED_NAMES: Final = 2_000
 
 
-@frozen(eq=False)
+@frozen(eq=False, slots=False)  # there are many, and without slots they are made in half the time
 class Tool:
     """One tool as its server defined it. Untrusted: texts are for a model or a person only after cleaning."""
 
@@ -227,8 +227,8 @@ class Catalog:
         collisions: list[Collision] = []
         for server in self.servers:
             offered = self._by_server[server].by_name
-            lost = merged.keys() & offered.keys()
-            if lost:
+            if not merged.keys().isdisjoint(offered):
+                lost = merged.keys() & offered.keys()
                 collisions.extend(Collision(name, merged[name], tool) for name, tool in offered.items() if name in lost)
                 offered = {name: tool for name, tool in offered.items() if name not in lost}
             merged.update(offered)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 __all__ = [
@@ -60,6 +61,7 @@ def normalise_connector(text: str) -> str:
     return _UNDERSCORES.sub("_", normalise(text)).strip("_")
 
 
+@lru_cache(maxsize=1_024)
 def server_prefix(server: str) -> str:
     """Begin of a server's callable names with the separator, so that ``git`` never means ``github`` (S177, S367)."""
     return f"{HEAD}{SEPARATOR}{normalise(server)}{SEPARATOR}"

@@ -64,7 +64,7 @@ _UNCOMMON: Final = re.compile(
     "\u2500-\u27bf\u3000-\u303f\u3041-\u3096\u30a1-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff9f]"
 )
 # In JSON text in ASCII only an escape, or DEL itself, can be something that goes; `\n`, `\r` and `\t` cannot.
-_ASCII_SUSPECTS: Final = (b"\\u", b"\\b", b"\\f", b"\x7f")
+_ESCAPE_SUSPECTS: Final = (b"\\u", b"\\b", b"\\f")
 _MAYBE_MARKS: Final = re.compile(f"[^\x00-\u02ff]{{{MAX_MARKS + 1},}}")
 
 # What a joiner may stand between. The standard library does not know the Emoji property; these blocks hold all of it.
@@ -161,10 +161,11 @@ def removed_count(text: str, *, keep_emoji: bool = False) -> int:
 
 def is_clean_json(raw: bytes) -> bool:
     """Whether no string of this JSON text can need cleaning. False only says that one has to look."""
-    if raw.isascii():
-        return not any(suspect in raw for suspect in _ASCII_SUSPECTS)
-    if any(suspect in raw for suspect in _ASCII_SUSPECTS):
+    # One byte is found much faster than two: most definitions hold no escape at all.
+    if b"\x7f" in raw or (b"\\" in raw and any(suspect in raw for suspect in _ESCAPE_SUSPECTS)):
         return False
+    if raw.isascii():
+        return True
     try:
         text = raw.decode()
     except UnicodeDecodeError:

@@ -39,9 +39,14 @@ _COMBINATORS: Final = ("allOf", "anyOf", "oneOf")
 # Keywords that can be wrong in no way that matters here; a property that has no others needs no closer look.
 _HARMLESS: Final = frozenset(
     {"type", "description", "title", "default", "format", "examples", "deprecated", "readOnly", "writeOnly"}
-    | {"minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"}
+    | {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "const", "pattern"}
+    | {"minLength", "maxLength", "minItems", "maxItems", "uniqueItems"}
 )
-_ROOT_HARMLESS: Final = frozenset({"type", "properties", "required", "title", "description", "$schema"})
+_PARAMETER: Final = _HARMLESS | {"enum", "items"}
+_ROOT_HARMLESS: Final = frozenset(
+    {"type", "properties", "required", "title", "description", "$schema", "additionalProperties"}
+)
+MAX_PLAIN: Final = 1_000
 
 
 @frozen
@@ -102,13 +107,36 @@ def _is_plain(schema: JsonObject) -> bool:
         return False
     if "required" in schema and not _are_names(schema["required"]):
         return False
-    for inner in properties.values():
-        if not isinstance(inner, dict) or not inner.keys() <= _HARMLESS:
-            return False
-        kind = inner.get("type", "string")
-        if not isinstance(kind, str) or kind not in _TYPES:
-            return False
+    if not isinstance(schema.get("additionalProperties", True), bool) or len(properties) > MAX_PLAIN:
+        return False
+    is_harmless = _HARMLESS.issuperset
+    try:
+        for inner in properties.values():
+            # Nine parameters of ten are of one known type and hold harmless keywords only; what is no object raises.
+            if not (is_harmless(inner) and inner["type"] in _TYPES) and not _is_plain_parameter(inner):
+                return False
+    except (TypeError, KeyError):
+        return all(map(_is_plain_parameter, properties.values()))
     return True
+
+
+def _is_plain_parameter(schema: Json) -> bool:
+    if not isinstance(schema, dict):
+        return False
+    kind = schema.get("type", "string")
+    if not isinstance(kind, str) or kind not in _TYPES:
+        return False
+    if _HARMLESS.issuperset(schema):
+        return True
+    if not isinstance(schema.get("enum", []), list):
+        return False
+    items = schema.get("items")
+    # An array of simple values; what nests deeper is looked at properly.
+    return schema.keys() <= _PARAMETER and (items is None or (isinstance(items, dict) and _is_plain_item(items)))
+
+
+def _is_plain_item(items: dict[str, Json]) -> bool:
+    return items.keys() <= _HARMLESS and _is_plain_parameter(items)
 
 
 def _are_names(value: Json) -> bool:

@@ -41,7 +41,7 @@ MAX_QUERY_WORDS: Final = 50
 MIN_PREFIX: Final = 3
 PREFIX_WORTH: Final = 0.5
 
-_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+")
+_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|[0-9]+")
 # Scripts that write no spaces: two neighbours make a word.
 _UNSPACED: Final = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 

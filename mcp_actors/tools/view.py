@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from attrs import field, frozen
@@ -23,6 +24,7 @@ from mcp_actors.tools.schemas import AcceptedSchema, RefusedSchema, accept_schem
 if TYPE_CHECKING:
     from mcp_actors.jsontypes import Json, JsonObject
     from mcp_actors.tools.catalog import Tool
+    from mcp_actors.tools.sanitise import Cleaned
 
 __all__ = [
     "MAX_DESCRIPTION_CHARS",
@@ -37,6 +39,7 @@ __all__ = [
 # S157: tool descriptions and server instructions, in code points.
 MAX_DESCRIPTION_CHARS: Final = 2_048
 TRUNCATED: Final = "… [truncated]"
+NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
 # S224: ceiling of what a tool may claim for its results.
 MAX_RESULT_CHARS: Final = 500_000
 
@@ -48,9 +51,9 @@ def cap_text(text: str, max_chars: int = MAX_DESCRIPTION_CHARS) -> str:
     return text[: max(0, max_chars - len(TRUNCATED))].rstrip() + TRUNCATED[:max_chars]
 
 
-@frozen(eq=False)
+@frozen(eq=False, slots=False)  # as `Tool`
 class ToolView:
-    """What a model sees of one tool. Made by `view_of`; the schema is judged when first read."""
+    """What a model sees of one tool. Made by `view_of`; the schema is judged when first needed."""
 
     tool: Tool
     # The definition with every text cleaned, keys included.
@@ -86,9 +89,11 @@ class ToolView:
         """What it does, capped; groups of parameters that stood at the schema's root come first (S157, S163)."""
         text = self.definition.get("description")
         description = text.strip() if isinstance(text, str) else ""
-        judged = self._judged
-        preface = judged.preface if isinstance(judged, AcceptedSchema) else ""
-        return cap_text(f"{preface}\n\n{description}".strip() if preface else description, self.max_description_chars)
+        if b'Of"' in self.tool.definition_bytes:  # only a combinator has something to say
+            judged = self._judged
+            if isinstance(judged, AcceptedSchema) and judged.preface:
+                description = f"{judged.preface}\n\n{description}".rstrip()
+        return cap_text(description, self.max_description_chars)
 
     @property
     def input_schema(self) -> JsonObject:
@@ -112,9 +117,7 @@ class ToolView:
 
     @cached_property
     def _judged(self) -> AcceptedSchema | RefusedSchema:
-        if self._flaw is not None:
-            return RefusedSchema(self._flaw)
-        return accept_schema(self.definition.get("inputSchema"))
+        return RefusedSchema(self._flaw) if self._flaw else accept_schema(self.definition.get("inputSchema"))
 
     # ── flags ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -191,17 +194,20 @@ def view_of(tool: Tool, *, max_description_chars: int = MAX_DESCRIPTION_CHARS) -
     try:
         definition = tool.definition
         if is_clean_json(tool.definition_bytes):
-            return ToolView(tool, definition, {}, max_description_chars)
+            return ToolView(tool, definition, NOTHING, max_description_chars)
         cleaned = clean_json(definition)
     except RemoteProtocolError as exc:
-        return ToolView(tool, {}, flaw=f"its definition cannot be read: {exc.reason}")
-    flaw = None
-    if any(path.startswith("inputSchema") for path in cleaned.collisions) or (
-        cleaned.removed and map_arguments(definition.get("inputSchema")) is None
-    ):
-        flaw = AMBIGUOUS
-    value = cleaned.value
-    return ToolView(tool, value if isinstance(value, dict) else {}, cleaned.removed, max_description_chars, flaw)
+        flaw = f"its definition cannot be read: {exc.reason}"
+        return ToolView(tool, {}, NOTHING, max_description_chars, flaw)
+    problem = AMBIGUOUS if _is_ambiguous(cleaned, definition.get("inputSchema")) else None
+    return ToolView(tool, _object(cleaned.value), cleaned.removed, max_description_chars, problem)
+
+
+def _is_ambiguous(cleaned: Cleaned, raw_schema: Json) -> bool:
+    """Whether two parameters have one cleaned name, in one object or in two (S192)."""
+    if any(path.startswith("inputSchema") for path in cleaned.collisions):
+        return True
+    return map_arguments(raw_schema) is None
 
 
 def restore_arguments(tool: Tool, arguments: JsonObject) -> JsonObject:
