@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import trio
 
 from mcp_actors.actors.exits import lone_error
+from mcp_actors.actors.hosting import Host
 from mcp_actors.actors.house import keep_house
 from mcp_actors.actors.messages import (
     AddServer,
@@ -301,6 +302,7 @@ async def open_runtime(
     environ: Mapping[str, str] | None = None,
     transports: Callable[[ServerSpec], Transport] | None = None,
     state_dir: Path | None = None,
+    host: Host | None = None,
 ) -> AsyncIterator[Runtime]:
     """Run a fleet while the block runs.
 
@@ -315,6 +317,7 @@ async def open_runtime(
         transports: builds the transport of a spec, for transports of your own; None: the shipped ones.
         state_dir: where living children are noted, so that the next run with the same directory stops what a killed run
             left behind before it starts anything (fault 4); None: nowhere.
+        host: answers what servers ask (roots, sampling, elicitation); None: nothing is offered to them.
 
     Raises:
         ConfigError: `config` as a whole cannot be used; a bad entry is a problem of its own (`Runtime.problems`).
@@ -339,6 +342,7 @@ async def open_runtime(
         registry.mailbox.ref,
         transports,
         chance=_chance,
+        host=Host() if host is None else host,
         admit=lambda spec: apply_policy((spec,), policy)[0],
     )
     runtime = Runtime(settings, registry, supervisor, loaded, hurry)

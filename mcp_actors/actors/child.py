@@ -27,6 +27,7 @@ from mcp_actors.protocol.types import Era
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mcp_actors.actors.hosting import Host
     from mcp_actors.actors.mailbox import Ref
     from mcp_actors.actors.messages import RegistryMessage
     from mcp_actors.config.settings import Settings
@@ -78,6 +79,7 @@ class Child:
         registry: Ref[RegistryMessage],
         *,
         chance: Callable[[], float],
+        host: Host,
         first_generation: int = 0,
     ) -> None:
         self.spec = spec
@@ -101,6 +103,7 @@ class Child:
         self._permits = permits
         self._registry = registry
         self._chance = chance
+        self._host = host
         self._history = History()
         self._era: Era | None = None
         self._era_since = -math.inf
@@ -246,6 +249,7 @@ class Child:
             generation=self.status.generation + 1,
             pinned_era=pinned,
             is_era_known=self._era is Era.MODERN,
+            host=self._host,
         )
 
     # ── commands, called by the supervisor's tasks ───────────────────────────────────────────────────────────────────

@@ -13,13 +13,16 @@ from __future__ import annotations
 
 import logging
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import trio
 from attrs import evolve
 
 from mcp_actors.actors.calls import Calls
+from mcp_actors.actors.hosting import Answering, Host
 from mcp_actors.actors.lists import Lists
+from mcp_actors.actors.outgoing import Outgoing
 from mcp_actors.errors import McpActorsError, TransportBroken, TransportClosed, TransportError
 from mcp_actors.protocol.events import (
     ErrorReceived,
@@ -28,11 +31,13 @@ from mcp_actors.protocol.events import (
     PeerFault,
     ProgressReceived,
     ResponseReceived,
+    ServerRequestCancelled,
+    ServerRequestReceived,
     SessionFailed,
     SessionReady,
 )
 from mcp_actors.protocol.session import Session, SessionSettings
-from mcp_actors.protocol.types import Era, Frame
+from mcp_actors.protocol.types import Era
 from mcp_actors.transports.base import Diagnostics
 
 if TYPE_CHECKING:
@@ -45,17 +50,14 @@ if TYPE_CHECKING:
     from mcp_actors.config.specs import ServerSpec
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.protocol.events import Event
-    from mcp_actors.protocol.types import Refusal, RequestId, ServerInfo
+    from mcp_actors.protocol.types import Frame, Refusal, RequestId, ServerInfo
     from mcp_actors.transports.base import Transport
 
 __all__ = ["Connection"]
 
-logger = logging.getLogger("mcp_actors.connection")
+NOBODY: Final = Host()
 
-# Frames of our own making (answers, cancels) that may wait; a peer that asks more without reading is cut.
-OUTBOX_SIZE: Final = 256
-# One of them may take so long on the wire; only HTTP can be so slow.
-OUTBOX_TIMEOUT: Final = 30.0
+logger = logging.getLogger("mcp_actors.connection")
 
 
 class Connection:
@@ -71,6 +73,7 @@ class Connection:
         generation: int,
         pinned_era: Era | None,
         is_era_known: bool = False,
+        host: Host = NOBODY,
     ) -> None:
         self.spec = spec
         self.generation = generation
@@ -83,6 +86,8 @@ class Connection:
         self._registry = registry
         self._pinned_era = pinned_era
         self._is_era_known = is_era_known
+        self._host = host
+        self._answering = Answering(spec.name, host)
         # Why no call can be taken any more; None while it lives.
         self._gone: McpActorsError | None = None
         # Valid while `run` runs.
@@ -90,9 +95,7 @@ class Connection:
         self._session: Session[Slot]
         self._nursery: trio.Nursery
         self._calls: Calls
-        self._outbox: trio.MemorySendChannel[Frame]
-        # Frames put into the outbox that are not on the wire yet.
-        self._unsent = 0
+        self._outgoing: Outgoing
         # Rung when the handshake moved.
         self._moved = trio.Event()
         self._failure: McpActorsError | None = None
@@ -119,19 +122,20 @@ class Connection:
             await self._converse(Era.LEGACY, task_status)
 
     async def _converse(self, pinned: Era | None, task_status: trio.TaskStatus[ServerInfo]) -> None:
-        self._must_reopen, self._unsent = False, 0
+        self._must_reopen = False
         self._transport = self._open_transport()
         self._session = Session(self._session_settings(pinned))
-        self._outbox, waiting = trio.open_memory_channel[Frame](OUTBOX_SIZE)
+        self._outgoing = Outgoing(self._transport, server=self.spec.name, on_sent=self._move)
         async with trio.open_nursery() as self._nursery:
             self._calls = Calls(self._session, self._transport, self._nursery, self._post)
             opened = _Opened()
             self._nursery.start_soon(self._serve_transport, opened)
             await opened.wait()
-            self._nursery.start_soon(self._send_waiting, waiting)
+            self._nursery.start_soon(self._outgoing.send_all)
             self._nursery.start_soon(self._calls.watch_deadlines, self._react)
             await self._shake_hands()
             if self.info is not None:
+                self._outgoing.is_strict = False
                 task_status.started(self.info)
                 self._transport.session_ready(self.info)
                 await self.lists.keep_fresh()
@@ -140,7 +144,13 @@ class Connection:
         is_exchange = self._transport.is_exchange
         # Silence means legacy on message streams only, and never to a server that was modern before (spec_client 3.3).
         probe_timeout = None if is_exchange or self._is_era_known else self._settings.probe_timeout
-        return SessionSettings(is_http=is_exchange, pinned_era=pinned, probe_timeout=probe_timeout)
+        return SessionSettings(
+            is_http=is_exchange,
+            pinned_era=pinned,
+            probe_timeout=probe_timeout,
+            capabilities=self._host.capabilities,
+            handled_methods=frozenset(self._host.handlers),
+        )
 
     async def _serve_transport(self, opened: _Opened) -> None:
         try:
@@ -158,27 +168,15 @@ class Connection:
         self._session.open(trio.current_time())
         self._react()
         # READY means that `notifications/initialized` has gone before any request of a caller (A08).
-        while (self.info is None or self._unsent) and not self._must_reopen:
+        while (self.info is None or self._outgoing.unsent) and not self._must_reopen:
             if self._failure is not None:
                 raise self._failure
             self._calls.watch_for(self._session.next_deadline)
             self._moved = trio.Event()
             await self._moved.wait()
 
-    async def _send_waiting(self, waiting: trio.MemoryReceiveChannel[Frame]) -> None:
-        async for frame in waiting:
-            try:
-                if self._transport.is_exchange:
-                    with trio.move_on_after(OUTBOX_TIMEOUT):
-                        await self._transport.send(frame)
-                else:
-                    await self._transport.send(frame)
-            except McpActorsError as error:
-                if self.info is None:
-                    raise
-                logger.debug("%s x lost %s: %s", self._tag, frame.method or "an answer", error.describe())
-            self._unsent -= 1
-            self._moved.set()
+    def _move(self) -> None:
+        self._moved.set()
 
     # ── data plane ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -234,14 +232,9 @@ class Connection:
             error.server = self.spec.name
             raise
 
-    def _post(self, frame: Frame) -> None:
-        try:
-            self._outbox.send_nowait(frame)
-            self._unsent += 1
-        except trio.WouldBlock:
+    def _post(self, frame: Frame | None) -> None:
+        if frame is not None and not self._outgoing.post(frame):
             self._break(TransportBroken(server=self.spec.name, reason="the server asks, but does not read our answers"))
-        except (trio.BrokenResourceError, trio.ClosedResourceError):
-            pass  # it is ending: nobody is left to be told
 
     # ── what a transport tells (base.Sink) ───────────────────────────────────────────────────────────────────────────
 
@@ -252,9 +245,8 @@ class Connection:
 
     def refuse(self, frame: Frame, refusal: Refusal) -> None:
         """Take an HTTP answer that is no message."""
-        if frame.request_id is not None:
-            self._session.receive_refusal(frame.request_id, refusal, trio.current_time())
-            self._react()
+        self._session.receive_refusal(frame.request_id, refusal, trio.current_time())
+        self._react()
 
     def lose(self, frame: Frame, reason: str) -> None:
         """Learn that no answer to this frame can come."""
@@ -293,19 +285,36 @@ class Connection:
                 self.lists.mark(kind)
             case SessionReady(info):
                 self.info = info
-                self._moved.set()
+                self._move()
             case SessionFailed(error):
                 error.server = self.spec.name
                 self._failure = error
-                self._moved.set()
+                self._move()
             case FellBack(reason, needs_reopen):
                 logger.debug("%s = legacy: %s", self._tag, reason)
                 self._must_reopen = needs_reopen
-                self._moved.set()
+                self._move()
+            case ServerRequestReceived(request_id, method, params):
+                self._nursery.start_soon(
+                    self._answering.answer,
+                    request_id,
+                    method,
+                    params,
+                    partial(self._resolve, request_id),
+                    partial(self._refuse, request_id),
+                )
+            case ServerRequestCancelled(request_id):
+                self._answering.withdraw(request_id)
             case PeerFault(kind, detail):
                 logger.debug("%s ! %s: %s", self._tag, kind, detail)
             case _:
                 logger.debug("%s < %s", self._tag, type(event).__name__)
+
+    def _resolve(self, request_id: RequestId, result: JsonObject) -> None:
+        self._post(self._session.answer(request_id, result))
+
+    def _refuse(self, request_id: RequestId, code: int, message: str) -> None:
+        self._post(self._session.answer_error(request_id, code, message))
 
     # ── ends ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 

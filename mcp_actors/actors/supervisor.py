@@ -38,6 +38,7 @@ from mcp_actors.errors import McpActorsError, UnknownServer
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from mcp_actors.actors.hosting import Host
     from mcp_actors.actors.mailbox import Ref
     from mcp_actors.actors.messages import RegistryMessage
     from mcp_actors.config.settings import Settings
@@ -69,7 +70,8 @@ class Supervisor:
         open_transport: Callable[[ServerSpec], Transport],
         *,
         chance: Callable[[], float],
-        admit: Callable[[ServerSpec], ServerSpec] = lambda spec: spec,
+        host: Host,
+        admit: Callable[[ServerSpec], ServerSpec],
     ) -> None:
         self.mailbox: Mailbox[SupervisorMessage] = Mailbox("supervisor", size=MAILBOX_SIZE)
         # Batch -> right to be connecting; `borrowed_tokens` never exceeds the limits (invariant 3).
@@ -81,6 +83,7 @@ class Supervisor:
         self._registry = registry
         self._open_transport = open_transport
         self._chance = chance
+        self._host = host
         # Policy: gives the spec back, disabled where it may not run. The one way in for every source (S060, fault 29).
         self._admit = admit
         # Name -> its child; removed children are gone from here at once.
@@ -115,6 +118,7 @@ class Supervisor:
             self.permits[spec.batch],
             self._registry,
             chance=self._chance,
+            host=self._host,
             first_generation=first_generation,
         )
         tended = _Tended(child, trio.CancelScope(), trio.Event())

@@ -1,0 +1,118 @@
+"""Owns what the embedding program offers to servers: handlers for what they ask, and the capabilities that follow.
+
+What this is not: the questions themselves (`elicitation`), nor their wire forms (`protocol`).
+
+Rules.
+
+1. A capability is advertised exactly where a handler exists (S110, S133).
+2. A handler runs in a task of the connection: the reader never waits for it (A16, fault 76).
+3. Every request of a server gets exactly one answer; a handler that raises answers with an error (fault 75).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import trio
+from attrs import field, frozen
+
+from mcp_actors.errors import RpcError
+
+if TYPE_CHECKING:
+    from mcp_actors.jsontypes import JsonObject
+    from mcp_actors.protocol.types import RequestId
+
+__all__ = ["Answering", "Handler", "Host", "ServerRequest"]
+
+logger = logging.getLogger("mcp_actors.connection")
+
+INTERNAL_ERROR: Final = -32603
+
+
+@frozen
+class ServerRequest:
+    """One thing that a server asks of us. `params` is a JSON object as sent; untrusted."""
+
+    server: str
+    method: str
+    params: JsonObject = field(repr=False)
+
+
+# Returns the result object. Raise `RpcError` to refuse with a code of your own.
+Handler: TypeAlias = Callable[[ServerRequest], Awaitable["JsonObject"]]
+
+# Method -> the client capability that a handler for it is advertised as.
+CAPABILITIES: Final[Mapping[str, str]] = {
+    "roots/list": "roots",
+    "sampling/createMessage": "sampling",
+    "elicitation/create": "elicitation",
+}
+
+
+@frozen
+class Host:
+    """What the program that embeds the fleet offers to its servers."""
+
+    # Method -> handler.
+    handlers: Mapping[str, Handler] = field(factory=dict)
+    # Capability -> its settings, where a handler needs others than none, such as ``{"elicitation": {"url": {}}}``.
+    settings: Mapping[str, JsonObject] = field(factory=dict)
+
+    @property
+    def capabilities(self) -> JsonObject:
+        """What is declared to servers (rule 1)."""
+        return {
+            capability: dict(self.settings.get(capability, {}))
+            for method, capability in CAPABILITIES.items()
+            if method in self.handlers
+        }
+
+
+class Answering:
+    """The requests of one server that are being answered."""
+
+    def __init__(self, server: str, host: Host) -> None:
+        self._server = server
+        self._host = host
+        # Request id -> scope of the task that answers it.
+        self._scopes: dict[RequestId, trio.CancelScope] = {}
+
+    async def answer(
+        self,
+        request_id: RequestId,
+        method: str,
+        params: JsonObject,
+        resolve: Callable[[JsonObject], None],
+        refuse: Callable[[int, str], None],
+    ) -> None:
+        """Run the handler and give its answer. A request that was withdrawn gets none."""
+        with trio.CancelScope() as scope:
+            self._scopes[request_id] = scope
+            try:
+                resolve(await self.result(method, params))
+            except RpcError as error:
+                refuse(error.code, error.message)
+            finally:
+                self._scopes.pop(request_id, None)
+
+    async def result(self, method: str, params: JsonObject) -> JsonObject:
+        """Run the handler of a method.
+
+        Raises:
+            RpcError: it refused, or failed: what it failed of is logged, not told to the server.
+        """
+        try:
+            return await self._host.handlers[method](ServerRequest(self._server, method, params))
+        except RpcError:
+            raise
+        except Exception as error:
+            logger.exception("[MCP:%s] handler of %s failed", self._server, method)
+            raise RpcError(code=INTERNAL_ERROR, message="the client could not answer") from error
+
+    def withdraw(self, request_id: RequestId) -> None:
+        """The server no longer wants the answer."""
+        scope = self._scopes.get(request_id)
+        if scope is not None:
+            scope.cancel()
