@@ -55,14 +55,14 @@ def argv(*words):
     return [sys.executable, "-m", "mcp_actors", *words]
 
 
-def run(*words, env=None, cwd=None, input=""):
+def run(*words, env=None, cwd=None, stdin=""):
     """Run a command line to its end, in this process."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
-    before, stdin = dict(os.environ), sys.stdin
+    before, real = dict(os.environ), sys.stdin
     try:
         os.environ.clear()
         os.environ.update(environment() if env is None else env, COLUMNS="80")
-        sys.stdin = io.TextIOWrapper(io.BytesIO(input.encode()), encoding="utf-8")
+        sys.stdin = io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8")
         place = contextlib.nullcontext() if cwd is None else contextlib.chdir(cwd)
         with place, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             try:
@@ -70,7 +70,7 @@ def run(*words, env=None, cwd=None, input=""):
             except SystemExit as exit_:
                 code = exit_.code
     finally:
-        sys.stdin = stdin
+        sys.stdin = real
         os.environ.clear()
         os.environ.update(before)
     return Done(code, out.buffer.getvalue().decode(), err.buffer.getvalue().decode())

@@ -172,7 +172,7 @@ def test_call_text(words, out, tmp_path):
         *["call", *words],
         *config(s=SYNTHETIC, **{"dotted.name": SYNTHETIC, "dotted": BAD}),
         cwd=tmp_path,
-        input="from a pipe",
+        stdin="from a pipe",
     )
 
     assert (done.returncode, done.stdout, done.stderr) == (0, out, "")
