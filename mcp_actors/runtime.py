@@ -38,6 +38,7 @@ from mcp_actors.errors import UnknownServer, UnknownTool
 from mcp_actors.loading import LoadedConfig, load_choices, load_config, specs_from_mapping
 from mcp_actors.tools.naming import server_prefix
 from mcp_actors.tools.results import ToolResult
+from mcp_actors.transports.found import Found
 from mcp_actors.transports.ladder import Hurry
 from mcp_actors.transports.leftovers import sweep_and_open
 from mcp_actors.transports.opening import open_transport
@@ -335,7 +336,9 @@ async def open_runtime(
     registry = Registry(window=settings.publish_window)
     if transports is None:
         journal = None if state_dir is None else await sweep_and_open(state_dir / "children", settings, hurry=hurry)
-        transports = partial(open_transport, settings=settings, environ=environ, journal=journal, hurry=hurry)
+        transports = partial(
+            open_transport, settings=settings, environ=environ, journal=journal, hurry=hurry, found=Found()
+        )
     policy = loaded.choices.policy
     supervisor = Supervisor(
         settings,

@@ -29,12 +29,13 @@ import trio
 from attrs import define
 
 from mcp_actors.config.specs import RemoteTarget
-from mcp_actors.errors import ConfigError, LocalProtocolError, McpActorsError, TransportClosed
+from mcp_actors.errors import LocalProtocolError, McpActorsError, TransportClosed
 from mcp_actors.protocol.types import Era
 from mcp_actors.transports.base import Diagnostics
 from mcp_actors.transports.cursor import Cursor
-from mcp_actors.transports.http_client import HttpClient, basic_credentials
+from mcp_actors.transports.http_client import HttpClient
 from mcp_actors.transports.http_exchange import EVENT_STREAM, JSON, is_success, take_answer
+from mcp_actors.transports.http_headers import SESSION_HEADER, fixed_headers
 from mcp_actors.transports.http_resume import Resuming, resume
 from mcp_actors.transports.http_stream import PushStream, Reopening
 from mcp_actors.transports.redirects import place_of
@@ -50,9 +51,8 @@ if TYPE_CHECKING:
     from mcp_actors.transports.http_answer import HttpAnswer
     from mcp_actors.transports.http_client import Auth
 
-__all__ = ["HttpTransport", "user_headers"]
+__all__ = ["HttpTransport"]
 
-SESSION_HEADER: Final = "Mcp-Session-Id"
 REVISION_HEADER: Final = "MCP-Protocol-Version"
 # Seconds for the one DELETE on leaving (S144, fault 93).
 DELETE_SECONDS: Final = 1.0
@@ -64,20 +64,6 @@ MAX_IGNORED_BYTES: Final = 64 * 1024
 IGNORE_SECONDS: Final = 1.0
 MAX_NOTES: Final = 8
 
-# Headers that are ours to set: a configured one of this name is left out (S078).
-OWN_HEADERS: Final = frozenset(
-    {
-        "accept",
-        "content-type",
-        "content-length",
-        "transfer-encoding",
-        "connection",
-        "last-event-id",
-        SESSION_HEADER.lower(),
-    }
-)
-NAME_PATTERN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
-VALUE_PATTERN: Final = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
 # Visible ASCII, and no longer than any server's header limit (S079).
 SESSION_PATTERN: Final = re.compile(r"[\x21-\x7e]{1,4096}")
 
@@ -117,10 +103,7 @@ class HttpTransport:
             raise LocalProtocolError(server=spec.name, reason="HTTP needs a remote target")
         self._client = HttpClient(target.url, auth=auth, environ=environ)
         self._max_bytes = settings.max_message_bytes
-        self._fixed_headers = user_headers(target.headers, url=target.url, server=spec.name)
-        if not any(name.lower() == b"accept-encoding" for name, _ in self._fixed_headers):
-            # Compression makes proxies hold event streams back, and a small body may hide a large one.
-            self._fixed_headers.append((b"Accept-Encoding", b"identity"))
+        self._fixed_headers = fixed_headers(target, server=spec.name)
         self._post_headers = [
             *self._fixed_headers,
             (b"Accept", f"{JSON}, {EVENT_STREAM}".encode()),
@@ -353,38 +336,3 @@ class _Sweeping:
 
     def is_waiting(self, request_id: RequestId) -> bool:
         return self._sink.is_waiting(request_id)
-
-
-def user_headers(headers: Mapping[str, str], *, url: str, server: str | None = None) -> list[tuple[bytes, bytes]]:
-    """Make the configured headers sendable.
-
-    Args:
-        headers: maps name -> value, as configured and expanded.
-        url: the endpoint; a user and password in it become an Authorization header, unless there is one.
-        server: name of the server, for errors.
-
-    Returns:
-        Name and value pairs, in the order given, without those that are ours to set.
-
-    Raises:
-        ConfigError: a name or a value cannot be sent; it names the header, never its value.
-
-    Source:
-        S078.
-    """
-    pairs: list[tuple[bytes, bytes]] = []
-    for name, value in headers.items():
-        if NAME_PATTERN.fullmatch(name) is None:
-            raise ConfigError(
-                server=server, reason="a header name has characters that HTTP forbids", key=f"headers.{name!r}"
-            )
-        text = value.strip()
-        if VALUE_PATTERN.fullmatch(text) is None:
-            raise ConfigError(server=server, reason="the header's value has control characters", key=f"headers.{name}")
-        if name.lower() not in OWN_HEADERS:
-            pairs.append((name.encode(), text.encode()))
-    if "@" in url and not any(name.lower() == b"authorization" for name, _ in pairs):
-        credentials = basic_credentials(url)
-        if credentials is not None:
-            pairs.append((b"Authorization", credentials.encode()))
-    return pairs

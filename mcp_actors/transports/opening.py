@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from attrs import frozen
 
-from mcp_actors.config.specs import InProcessTarget, TransportName
+from mcp_actors.config.specs import InProcessTarget, RemoteTarget, TransportName
 from mcp_actors.errors import ConnectFailed
 from mcp_actors.transports.ladder import Hurry
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mcp_actors.config.settings import Settings
     from mcp_actors.config.specs import ServerSpec
     from mcp_actors.transports.base import Transport
+    from mcp_actors.transports.found import Found
     from mcp_actors.transports.http_client import Auth
     from mcp_actors.transports.leftovers import Journal
 
@@ -38,6 +39,8 @@ class Opening:
     journal: Journal | None = None
     # Pressed when a person wants a stop to skip its waits; see `transports.ladder`.
     hurry: Hurry | None = None
+    # What was found out about servers that named no transport; None: nothing is remembered.
+    found: Found | None = None
 
 
 def _stdio(spec: ServerSpec, opening: Opening) -> Transport:
@@ -50,7 +53,19 @@ def _stdio(spec: ServerSpec, opening: Opening) -> Transport:
 def _http(spec: ServerSpec, opening: Opening) -> Transport:
     from mcp_actors.transports.http import HttpTransport
 
+    if isinstance(spec.target, RemoteTarget) and spec.target.is_guess:
+        from mcp_actors.transports.fallback import FallbackTransport
+        from mcp_actors.transports.found import Found
+
+        found = opening.found or Found()
+        return FallbackTransport(spec, opening.settings, found=found, auth=opening.auth, environ=opening.environ)
     return HttpTransport(spec, opening.settings, auth=opening.auth, environ=opening.environ)
+
+
+def _sse(spec: ServerSpec, opening: Opening) -> Transport:
+    from mcp_actors.transports.legacy_sse import SseTransport
+
+    return SseTransport(spec, opening.settings, auth=opening.auth, environ=opening.environ)
 
 
 def _memory(spec: ServerSpec, _opening: Opening) -> Transport:
@@ -67,6 +82,8 @@ Builder: TypeAlias = "Callable[[ServerSpec, Opening], Transport]"
 BUILDERS: Final[Mapping[TransportName, Builder]] = {
     TransportName.STDIO: _stdio,
     TransportName.HTTP: _http,
+    TransportName.SSE: _sse,
+    TransportName.SSE_IDE: _sse,
     TransportName.SDK: _memory,
 }
 
@@ -79,6 +96,7 @@ def open_transport(
     auth: Auth | None = None,
     journal: Journal | None = None,
     hurry: Hurry | None = None,
+    found: Found | None = None,
 ) -> Transport:
     """Build the transport of a server; `run` opens it.
 
@@ -89,6 +107,7 @@ def open_transport(
         auth: adds credentials to HTTP requests.
         journal: where children are noted.
         hurry: pressed when a stop should skip its waits.
+        found: remembers which servers speak HTTP+SSE, over their lives; None: each life finds it out.
 
     Raises:
         ConnectFailed: there is no transport of this name.
@@ -97,4 +116,4 @@ def open_transport(
     builder = BUILDERS.get(spec.transport)
     if builder is None:
         raise ConnectFailed(server=spec.name, reason=f"the transport {spec.transport} is not supported yet")
-    return builder(spec, Opening(settings, environ, auth, journal, hurry))
+    return builder(spec, Opening(settings, environ, auth, journal, hurry, found))

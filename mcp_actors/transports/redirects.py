@@ -10,7 +10,7 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 
 from mcp_actors.errors import ConnectFailed
 
-__all__ = ["REDIRECTS", "place_of", "redirected"]
+__all__ = ["REDIRECTS", "origin_of", "place_of", "redirected"]
 
 # These keep method and body; the others would turn a POST into a GET.
 REPEATABLE: Final = frozenset({307, 308})
@@ -38,7 +38,7 @@ def redirected(method: str, url: str, location: str, status: int) -> str:
     """
     try:
         target = urldefrag(urljoin(url, location)).url
-        old, new = _origin(url), _origin(target)
+        old, new = origin_of(url), origin_of(target)
     except ValueError as exc:
         raise ConnectFailed(reason=f"{place_of(url)} redirects to no usable URL", http_status=status) from exc
     text = f"{place_of(url)} redirects ({status}) to {place_of(target)}"
@@ -68,7 +68,12 @@ def place_of(url: str) -> str:
     return f"{parts.scheme}://{host}{port}{parts.path}"
 
 
-def _origin(url: str) -> tuple[str, str | None, int | None]:
+def origin_of(url: str) -> tuple[str, str | None, int | None]:
+    """Scheme, host and port of `url`.
+
+    Raises:
+        ValueError: it is no URL.
+    """
     parts = urlsplit(url)
     return parts.scheme, parts.hostname, parts.port or DEFAULT_PORTS.get(parts.scheme)
 

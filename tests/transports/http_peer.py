@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import h11
 import trio
@@ -25,11 +25,14 @@ class Asked:
 
 @frozen
 class Reply:
-    """What to answer: chunks go out one by one; a number pauses so many seconds, `HOLD` until the peer hangs up."""
+    """What to answer: chunks go out one by one; a number pauses so many seconds, `HOLD` until the peer hangs up.
+
+    A memory channel pours until it is closed.
+    """
 
     status: int = 200
     headers: Sequence[tuple[str, str]] = ()
-    chunks: Sequence[bytes | float] = ()
+    chunks: Sequence[bytes | float | trio.MemoryReceiveChannel[bytes]] = ()
     # False: the connection is cut after the chunks, in the middle of the body.
     is_whole: bool = True
     # Body framed by Content-Length instead of chunks.
@@ -154,6 +157,10 @@ class HttpPeer:
             for chunk in reply.chunks:
                 if isinstance(chunk, bytes):
                     await stream.send_all(wire.send(h11.Data(data=chunk)))
+                elif isinstance(chunk, trio.MemoryReceiveChannel):
+                    if not await _pour(wire, stream, chunk):
+                        self.hung_up += 1
+                        return False
                 elif not await _pause(stream, chunk):
                     self.hung_up += 1
                     return False
@@ -172,6 +179,24 @@ async def _pause(stream: trio.abc.Stream, seconds: float) -> bool:
         await stream.receive_some(1)
         return False
     return True
+
+
+async def _pour(wire: h11.Connection, stream: trio.abc.Stream, feed: trio.MemoryReceiveChannel[bytes]) -> bool:
+    """Send what comes out of `feed` until it is closed; False when the client hung up before."""
+    is_whole = False
+
+    async def watch() -> None:
+        with suppress(trio.BrokenResourceError):
+            await stream.receive_some(1)
+        nursery.cancel_scope.cancel()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(watch)
+        async for data in feed:
+            await stream.send_all(wire.send(h11.Data(data=data)))
+        is_whole = True
+        nursery.cancel_scope.cancel()
+    return is_whole
 
 
 @asynccontextmanager

@@ -14,7 +14,8 @@ from mcp_actors.config.specs import RemoteTarget, ServerSpec
 from mcp_actors.errors import ConfigError, ConnectFailed, TransportBroken, TransportClosed
 from mcp_actors.protocol.types import Era, Frame, ServerInfo
 from mcp_actors.testing.contracts import RecordingSink
-from mcp_actors.transports.http import HttpTransport, user_headers
+from mcp_actors.transports.http import HttpTransport
+from mcp_actors.transports.http_headers import user_headers
 from mcp_actors.transports.http_stream import Reopening
 from tests.transports.http_peer import CUT, HOLD, Reply, event, json_reply, open_peer, sse_reply
 

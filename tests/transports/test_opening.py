@@ -22,6 +22,9 @@ async def serve(link):
     [
         (StdioTarget("true"), "stdio"),
         (RemoteTarget("http://h/mcp"), "http"),
+        (RemoteTarget("http://h/mcp", is_guess=True), "http"),
+        (RemoteTarget("http://h/sse", transport=TransportName.SSE), "sse"),
+        (RemoteTarget("http://h/sse", transport=TransportName.SSE_IDE), "sse"),
         (InProcessTarget(serve), "memory"),
     ],
 )
@@ -30,7 +33,7 @@ def test_open(target, kind):
     transport = open_transport(ServerSpec("s", target), Settings(), environ={})
 
     assert kind == transport.kind
-    assert transport.is_exchange is (kind == "http")
+    assert transport.is_exchange is (kind in ("http", "sse"))
     assert transport.shutdown_bound > 0
 
 
