@@ -120,7 +120,7 @@ def test_given_configs_override_everything(project: Path, home: Path) -> None:
     loaded = load(project, home, configs=["one.json", ' {"mcpServers": {"c": {"command": "text"}}}'])
 
     assert commands(loaded) == {"b": ("project", "project"), "a": ("one", "dynamic"), "c": ("text", "dynamic")}
-    assert loaded.specs[-1].source == "<--config 2>"
+    assert loaded.specs[0].source == "<--config 2>"
 
 
 def test_strict_means_only_given_configs(project: Path, home: Path) -> None:
@@ -142,7 +142,7 @@ def test_given_config_in_another_format(project: Path, home: Path) -> None:
 
     loaded = load(project, home, configs=[".vscode/mcp.json", "config.toml"])
 
-    assert (list(commands(loaded)), loaded.problems) == (["v", "t"], ())
+    assert (list(commands(loaded)), loaded.problems) == (["t", "v"], ())
 
 
 def test_missing_given_config_is_a_problem(project: Path, home: Path) -> None:
@@ -515,9 +515,9 @@ def test_late_connectors_join(project: Path, home: Path) -> None:
     other = with_readings(loaded, [connector("Other", "https://other/mcp")])
     same = with_readings(loaded, [connector("Same", "https://h/mcp")])
 
-    assert [spec.name for spec in other.specs] == ["Other", "u"]
+    assert [spec.name for spec in other.specs] == ["u", "Other"]
     assert [spec.name for spec in same.specs] == ["u"]
-    assert [spec.name for spec in with_readings(loaded, [connector("S", "https://h/mcp")], {"u"}).specs] == ["S", "u"]
+    assert [spec.name for spec in with_readings(loaded, [connector("S", "https://h/mcp")], {"u"}).specs] == ["u", "S"]
 
 
 @pytest.mark.parametrize(("is_allowed", "expected"), [(False, []), (True, ["C"])])

@@ -39,7 +39,10 @@ MAY_NOT_RUN = frozenset({Approval.PENDING.value, Approval.REJECTED.value, "polic
 
 @frozen
 class Merged:
-    """`specs`: one per name, in order of scope (lowest first), rank, file. `shadowed`: what lost, sorted by name."""
+    """`specs`: one per name, highest precedence first, in a file's own order. `shadowed`: what lost, sorted by name.
+
+    The first of two servers whose tools collide keeps the name (S184), so order is precedence.
+    """
 
     specs: tuple[ServerSpec, ...] = ()
     shadowed: tuple[Shadowed, ...] = ()
@@ -60,6 +63,7 @@ def merge(readings: Iterable[SourceReading]) -> Merged:
     ordered = sorted(readings, key=lambda reading: (RANK[reading.scope], reading.rank, reading.file))
     # Entry: (may run, place among all definitions, spec); a later definition wins when it may run as much.
     winners: dict[str, tuple[bool, int, ServerSpec]] = {}
+    precedence = {id(spec): index for index, reading in enumerate(ordered) for spec in reading.specs}
     losers: list[ServerSpec] = []
     specs = (spec for reading in ordered for spec in reading.specs)
     for place, spec in enumerate(specs):
@@ -71,7 +75,7 @@ def merge(readings: Iterable[SourceReading]) -> Merged:
                 losers.append(holder[2])
         else:
             losers.append(spec)
-    chosen = sorted(winners.values(), key=lambda winner: winner[1])
+    chosen = sorted(winners.values(), key=lambda winner: (-precedence[id(winner[2])], winner[1]))
     shadowed = [shadow(loser, winners[loser.name][2]) for loser in losers]
     return Merged(
         tuple(winner[2] for winner in chosen),
