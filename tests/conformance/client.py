@@ -1,0 +1,151 @@
+"""Drives our client through one scenario of the public conformance suite: ``python tests/conformance/client.py URL``.
+
+What this is not: a client of its own. Everything goes through the public API; a row below says what a program would do.
+
+The harness starts it once per scenario and says in the environment which one, and what the scenario gives in advance.
+Any exception ends it with a non-zero status, which the runner takes as a failure.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+import trio
+
+from mcp_actors import Runtime, Tool, open_runtime
+from mcp_actors.actors.hosting import Host, ServerRequest
+
+# What the one server is called.
+NAME: Final = "suite"
+# Longer than any scenario takes, shorter than the harness waits.
+SECONDS: Final = 25.0
+
+# What a scenario gives in advance, decoded from MCP_CONFORMANCE_CONTEXT.
+Context: TypeAlias = Mapping[str, Any]
+Row: TypeAlias = Callable[[Runtime, Context], Awaitable[None]]
+
+
+def tools(runtime: Runtime) -> list[Tool]:
+    """The tools that a program may call."""
+    return list(runtime.catalog.tools.values())
+
+
+async def just_connect(runtime: Runtime, _: Context) -> None:
+    """Nothing more: connecting shakes hands and lists."""
+
+
+def call(*calls: tuple[str, Mapping[str, Any]]) -> Row:
+    """Call these tools, one after the other."""
+
+    async def run(runtime: Runtime, _: Context) -> None:
+        for tool, arguments in calls:
+            await runtime.call_tool(f"{NAME}.{tool}", dict(arguments))
+
+    return run
+
+
+async def call_everything(runtime: Runtime, _: Context) -> None:
+    """Call each tool that is offered, without arguments."""
+    for tool in tools(runtime):
+        await runtime.call_tool(tool.callable_name, {})
+
+
+async def replay(runtime: Runtime, context: Context) -> None:
+    """Make the calls that the scenario dictates."""
+    for wanted in context["toolCalls"]:
+        await runtime.call_tool(f"{NAME}.{wanted['name']}", wanted["arguments"])
+
+
+async def touch_everything(runtime: Runtime, _: Context) -> None:
+    """Send one request of each method that has a header of its own."""
+    await runtime.call_tool(f"{NAME}.test_headers", {})
+    listed = json.loads(await runtime.request(NAME, "resources/list"))
+    for resource in listed["resources"]:
+        await runtime.request(NAME, "resources/read", {"uri": resource["uri"]})
+    await runtime.request(NAME, "prompts/list")
+    await runtime.request(NAME, "prompts/get", {"name": "test_prompt"})
+
+
+async def echo_schema(runtime: Runtime, _: Context) -> None:
+    """Give a tool's schema back as our catalog has it."""
+    (tool,) = (tool for tool in tools(runtime) if tool.name == "json_schema_2020_12_tool")
+    await runtime.call_tool(f"{NAME}.json_schema_echo", {"schema": tool.input_schema})
+
+
+# Scenario -> what to do once connected.
+ROWS: Final[Mapping[str, Row]] = {
+    "initialize": just_connect,
+    "tools_call": call(("add_numbers", {"a": 5, "b": 3})),
+    "elicitation-sep1034-client-defaults": call(("test_client_elicitation_defaults", {})),
+    "sse-retry": call(("test_reconnection", {})),
+    "request-metadata": just_connect,
+    "sep-2322-client-request-state": call(
+        ("test_mrtr_echo_state", {}),
+        ("test_mrtr_unrelated", {}),
+        ("test_mrtr_no_state", {}),
+        ("test_mrtr_no_result_type", {}),
+    ),
+    "http-standard-headers": touch_everything,
+    "http-custom-headers": replay,
+    "http-invalid-tool-headers": call_everything,
+    "json-schema-ref-no-deref": just_connect,
+    "json-schema-2020-12-preservation": echo_schema,
+}
+
+
+# ── what servers may ask ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def no_roots(_: ServerRequest) -> dict[str, Any]:
+    """Offer no directory."""
+    return {"roots": []}
+
+
+async def no_model(_: ServerRequest) -> dict[str, Any]:
+    """Play a model that has one thing to say."""
+    return {"role": "assistant", "model": "none", "content": {"type": "text", "text": "nothing"}}
+
+
+async def accept_defaults(request: ServerRequest) -> dict[str, Any]:
+    """Accept every form with its defaults; where there is none, a yes."""
+    schema = request.params.get("requestedSchema")
+    fields = schema.get("properties") if isinstance(schema, Mapping) else None
+    content = {
+        name: form.get("default", True)
+        for name, form in (fields.items() if isinstance(fields, Mapping) else ())
+        if isinstance(form, Mapping) and ("default" in form or form.get("type") == "boolean")
+    }
+    return {"action": "accept", "content": content}
+
+
+HOST: Final = Host(
+    handlers={
+        "roots/list": no_roots,
+        "sampling/createMessage": no_model,
+        "elicitation/create": accept_defaults,
+    }
+)
+
+
+async def drive(url: str, scenario: str, context: Context) -> None:
+    """Connect to `url`, do what the scenario's row says, disconnect."""
+    config = {"mcpServers": {NAME: {"type": "http", "url": url}}}
+    with trio.fail_after(SECONDS):
+        async with open_runtime(config, host=HOST) as runtime:
+            status = (await runtime.wait_ready())[NAME]
+            if not status.is_connected:
+                raise SystemExit(f"not connected: {status.reason} {status.error}")
+            await ROWS[scenario](runtime, context)
+
+
+if __name__ == "__main__":
+    trio.run(
+        drive,
+        sys.argv[-1],
+        os.environ["MCP_CONFORMANCE_SCENARIO"],
+        json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}"),
+    )
