@@ -106,6 +106,8 @@ def test_the_arrow_holds() -> None:
         ("config/planted.py", "import trio", "trio"),
         ("config/planted.py", "import os", "os"),
         ("tools/planted.py", "from time import monotonic", "time"),
+        ("elicitation/planted.py", "import trio", "trio"),
+        ("elicitation/planted.py", "from mcp_actors.tools.sanitise import clean_text", "mcp_actors.tools.sanitise"),
         ("protocol/planted.py", "from mcp_actors.transports.base import Sink", "mcp_actors.transports.base"),
         ("protocol/planted.py", "from mcp_actors.config.specs import Batch", "mcp_actors.config.specs"),
         ("transports/planted.py", "from mcp_actors.actors.lifecycle import Phase", "mcp_actors.actors.lifecycle"),

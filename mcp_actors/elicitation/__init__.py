@@ -1,0 +1,1 @@
+"""[pure] What happens when a server asks."""

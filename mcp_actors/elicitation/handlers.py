@@ -1,0 +1,240 @@
+"""Owns what else a server may ask: a model's words (sampling) and the directories it may use (roots). Both deprecated.
+
+What this is not: a model or a file system. The host answers; here is judged what it is asked and what it says.
+
+Rule 1: a server never gets more of a model than the limits say, whatever it asks for.
+Rule 2: what the host did not declare is refused: tools without `has_tools` (F11).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from attrs import define, field, frozen
+
+from mcp_actors.elicitation.requests import INVALID_PARAMS, RefusedRequest
+from mcp_actors.errors import ConfigError, LocalProtocolError
+from mcp_actors.protocol.jsonrpc import encode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from mcp_actors.jsontypes import Json, JsonObject
+
+__all__ = [
+    "REJECTED",
+    "ROOTS_LIST",
+    "SAMPLE",
+    "Deprecations",
+    "Root",
+    "SamplingAnswer",
+    "SamplingLimits",
+    "SamplingRequest",
+    "read_roots",
+    "read_sampling",
+    "roots_result",
+    "sampling_result",
+]
+
+SAMPLE: Final = "sampling/createMessage"
+ROOTS_LIST: Final = "roots/list"
+# "User rejected sampling request" (spec_client 9.4).
+REJECTED: Final = RefusedRequest(-1, "User rejected sampling request")
+MAX_ROOTS: Final = 1000
+
+
+@frozen
+class SamplingLimits:
+    """What one server gets of a model."""
+
+    # Upper bound of `maxTokens`; a server that asks for more gets this.
+    max_tokens: int = 4096
+    # The whole request, as JSON text.
+    max_request_bytes: int = 1024 * 1024
+    # Of one server, at once; more wait.
+    max_concurrent: int = 1
+    # Waiting and running of one server; more are refused.
+    max_open: int = 20
+    # Seconds that the host may take.
+    timeout: float = 300.0
+    has_tools: bool = False
+
+
+@frozen
+class SamplingRequest:
+    """What a server wants a model to say. Untrusted; shown to a person before and after (S299, spec_client 9.4)."""
+
+    server: str
+    # Role and content of each message, as sent, oldest first.
+    messages: tuple[JsonObject, ...] = field(repr=lambda messages: f"<{len(messages)} messages>")
+    # Never more than the limit.
+    max_tokens: int
+    system_prompt: str | None = field(default=None, repr=False)
+    temperature: float | None = None
+    stop_sequences: tuple[str, ...] = ()
+    # Names of models, the first that matches wins.
+    model_hints: tuple[str, ...] = ()
+    # Everything as sent, for what is not read here.
+    params: JsonObject = field(factory=dict, repr=False)
+
+
+@frozen
+class SamplingAnswer:
+    """What the model said: `content` is a content block, or several of them."""
+
+    content: Json = field(repr=False)
+    model: str
+    stop_reason: str | None = "endTurn"
+    role: str = "assistant"
+
+
+def read_sampling(server: str, params: JsonObject, limits: SamplingLimits) -> SamplingRequest | RefusedRequest:
+    """Read and bound the params of ``sampling/createMessage``.
+
+    Source:
+        F11; spec_client 9.4.
+    """
+    reason = _refuse(params, limits)
+    if reason is not None:
+        return RefusedRequest(INVALID_PARAMS, reason)
+    asked, hints = params.get("maxTokens"), params.get("modelPreferences")
+    named = hints.get("hints") if isinstance(hints, Mapping) else None
+    system, temperature = params.get("systemPrompt"), params.get("temperature")
+    is_number = isinstance(temperature, int | float) and not isinstance(temperature, bool)
+    return SamplingRequest(
+        server=server,
+        messages=_messages(params),
+        max_tokens=min(int(asked) if isinstance(asked, int | float) else limits.max_tokens, limits.max_tokens),
+        system_prompt=system if isinstance(system, str) else None,
+        temperature=temperature if is_number and isinstance(temperature, int | float) else None,
+        stop_sequences=tuple(text for text in _items(params.get("stopSequences")) if isinstance(text, str)),
+        model_hints=tuple(
+            name for hint in _items(named) if isinstance(hint, Mapping) and isinstance(name := hint.get("name"), str)
+        ),
+        params=params,
+    )
+
+
+def _items(value: Json) -> Sequence[Json]:
+    return value if isinstance(value, list | tuple) else ()
+
+
+def _messages(params: JsonObject) -> tuple[JsonObject, ...]:
+    return tuple(message for message in _items(params.get("messages")) if isinstance(message, Mapping))
+
+
+def _refuse(params: JsonObject, limits: SamplingLimits) -> str | None:
+    asked = params.get("maxTokens")
+    if isinstance(asked, bool) or not isinstance(asked, int | float) or asked != asked // 1 or asked < 1:
+        return "maxTokens is not a positive whole number"
+    if not limits.has_tools and ("tools" in params or "toolChoice" in params):
+        return "tools were not declared for sampling"
+    messages = _messages(params)
+    if not messages or len(messages) != len(_items(params.get("messages"))):
+        return "messages is not an array of messages"
+    if len(encode(params)) > limits.max_request_bytes:
+        return f"the request has more than {limits.max_request_bytes} bytes"
+    return _refuse_messages(messages)
+
+
+def _refuse_messages(messages: Sequence[JsonObject]) -> str | None:
+    """tool_use is answered by the very next message, which holds tool_result for all of them and nothing else."""
+    awaited: set[str] = set()
+    for message in messages:
+        role, blocks = message.get("role"), _blocks(message.get("content"))
+        if role not in ("user", "assistant"):
+            return "a message has no role of user or assistant"
+        if blocks is None:
+            return "a message has no content"
+        results = [str(block.get("toolUseId")) for block in blocks if block.get("type") == "tool_result"]
+        if results and (role != "user" or len(results) != len(blocks)):
+            return "tool_result stands beside other content"
+        if set(results) != awaited or len(results) != len(awaited):
+            return "tool_use and tool_result do not match"
+        uses = [str(block.get("id")) for block in blocks if block.get("type") == "tool_use"]
+        if uses and (role != "assistant" or len(set(uses)) != len(uses)):
+            return "tool_use has the wrong role or repeats an id"
+        awaited = set(uses)
+    return "tool_use is not answered" if awaited else None
+
+
+def _blocks(content: Json) -> list[JsonObject] | None:
+    listed = content if isinstance(content, list | tuple) else (content,)
+    blocks = [block for block in listed if isinstance(block, Mapping) and isinstance(block.get("type"), str)]
+    return blocks if blocks and len(blocks) == len(listed) else None
+
+
+def sampling_result(answer: SamplingAnswer) -> JsonObject:
+    """Write the result of ``sampling/createMessage``.
+
+    Raises:
+        LocalProtocolError: the host's answer is none: no content, or another role than a message can have.
+    """
+    if _blocks(answer.content) is None or answer.role not in ("user", "assistant"):
+        raise LocalProtocolError(reason="the sampling answer of the host has no content blocks, or a wrong role")
+    result: dict[str, Json] = {"role": answer.role, "content": answer.content, "model": answer.model}
+    return result if answer.stop_reason is None else {**result, "stopReason": answer.stop_reason}
+
+
+# ── roots ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@frozen
+class Root:
+    """A directory or file that servers may use: a ``file://`` URI, and a name for people."""
+
+    uri: str
+    name: str | None = None
+
+
+def read_roots(roots: Iterable[Root]) -> tuple[Root, ...]:
+    """Judge the roots that a host wants to expose.
+
+    Raises:
+        ConfigError: one is no absolute ``file://`` URI of this machine, or there are too many.
+
+    Source:
+        spec_client 9.3: "file:// URIs only", "MUST: expose only permitted, validated paths".
+    """
+    known = tuple(roots)
+    if len(known) > MAX_ROOTS:
+        raise ConfigError(reason=f"there are more than {MAX_ROOTS} roots")
+    for root in known:
+        parts = urlsplit(root.uri)
+        is_local = parts.scheme == "file" and parts.netloc in ("", "localhost") and parts.path.startswith("/")
+        if (
+            not is_local
+            or not root.uri.startswith("file://")
+            or parts.query
+            or parts.fragment
+            or not root.uri.isascii()
+        ):
+            raise ConfigError(reason=f"a root is not an absolute file:// URI: {ascii(root.uri)[:200]}")
+        if any(step in ("..", ".") for step in parts.path.replace("%2e", ".").replace("%2E", ".").split("/")):
+            raise ConfigError(reason=f"a root's path climbs: {ascii(root.uri)[:200]}")
+    return known
+
+
+def roots_result(roots: Iterable[Root]) -> JsonObject:
+    """Write the result of ``roots/list``."""
+    return {"roots": [{"uri": r.uri} if r.name is None else {"uri": r.uri, "name": r.name} for r in roots]}
+
+
+# ── deprecation ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@define(eq=False)
+class Deprecations:
+    """What was told of features that the newest revision deprecates: each feature of each server once."""
+
+    # Pairs (server, feature); at most one per configured server and feature.
+    _told: set[tuple[str, str]] = field(factory=set, init=False)
+
+    def note(self, server: str, feature: str) -> str | None:
+        """What to tell about the use of a feature; None when it was told before (spec_client 9.6)."""
+        if (server, feature) in self._told:
+            return None
+        self._told.add((server, feature))
+        return f"{server} uses {feature}, which MCP 2026-07-28 deprecates"

@@ -1,0 +1,243 @@
+"""Owns the one shape of every question a server asks, in either era, and of its answer.
+
+What this is not: what a form holds (`forms`), which URL may be opened (`urls`), who answers (`policy`, `hooks`).
+
+Rule 1: a question that cannot be put to a person is refused with the code that the server is owed, never half-read.
+Rule 2: what a person sees is cleaned; what goes back (field names, choices, keys) is as the server wrote it.
+Rule 3: a kind or mode that we did not declare is refused (S294, F08). A missing `mode` means form.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from attrs import field, frozen
+
+from mcp_actors.elicitation.forms import RefusedForm, read_form
+from mcp_actors.elicitation.urls import JudgedUrl, RefusedUrl, judge_url
+from mcp_actors.errors import RemoteProtocolError
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+    from mcp_actors.elicitation.fields import Form
+    from mcp_actors.elicitation.forms import Clean
+    from mcp_actors.errors import RpcError
+    from mcp_actors.jsontypes import Json, JsonObject
+    from mcp_actors.protocol.types import RequestId
+
+__all__ = [
+    "CANCELLED",
+    "DECLINED",
+    "ELICIT",
+    "INTERNAL_ERROR",
+    "INVALID_PARAMS",
+    "MAX_URL_ROUNDS",
+    "METHOD_NOT_FOUND",
+    "Action",
+    "Answer",
+    "InputRequest",
+    "Kind",
+    "Outcome",
+    "RefusedRequest",
+    "Stage",
+    "capabilities",
+    "read_elicitation",
+    "read_url_elicitations",
+]
+
+ELICIT: Final = "elicitation/create"
+METHOD_NOT_FOUND: Final = -32601
+INVALID_PARAMS: Final = -32602
+INTERNAL_ERROR: Final = -32603
+URL_ELICITATION_REQUIRED: Final = -32042
+# How often the questions of one call's -32042 are gone through before its error stands (S207).
+MAX_URL_ROUNDS: Final = 3
+# Questions in one -32042: a person is not sent to more pages for one call.
+MAX_URLS: Final = 8
+# A message longer than this is no question any more.
+MAX_MESSAGE_CHARS: Final = 8192
+MAX_ID_CHARS: Final = 1024
+
+
+class Kind(enum.StrEnum):
+    """What is asked for."""
+
+    FORM = "form"
+    URL = "url"
+    SAMPLING = "sampling"
+    ROOTS = "roots"
+
+
+class Stage(enum.StrEnum):
+    """How far a question has come."""
+
+    FIRST = "first"
+    # The person went to the page; now: is it done? The server's notice answers it as well (S290).
+    COMPLETION = "completion"
+
+
+class Action(enum.StrEnum):
+    """What a person can do (S291). Dismissing is cancel."""
+
+    ACCEPT = "accept"
+    DECLINE = "decline"
+    CANCEL = "cancel"
+
+
+@frozen
+class Answer:
+    """The answer to an elicitation. `content` maps raw field name -> value; only for an accepted form."""
+
+    action: Action
+    content: JsonObject | None = field(default=None, repr=lambda content: "None" if content is None else "<content>")
+
+    def result(self) -> JsonObject:
+        """The answer as it goes on the wire: content only where it was accepted (S289)."""
+        if self.action is Action.ACCEPT and self.content is not None:
+            return {"action": str(self.action), "content": self.content}
+        return {"action": str(self.action)}
+
+
+DECLINED: Final = Answer(Action.DECLINE)
+CANCELLED: Final = Answer(Action.CANCEL)
+
+
+@frozen
+class RefusedRequest:
+    """A question that nobody is asked, and the error its server is owed (legacy); a modern call fails with it."""
+
+    code: int
+    message: str
+
+    def error(self, server: str | None = None) -> RemoteProtocolError:
+        """The error of a modern call whose result asks for this: it has no place for ours (spec_client 9.2)."""
+        return RemoteProtocolError(server=server, reason=f"the server asks for what we cannot give: {self.message}")
+
+
+Outcome: TypeAlias = Answer | RefusedRequest
+
+
+@frozen(eq=False)
+class InputRequest:
+    """One question of one server."""
+
+    # Raw name of the server that asks; a person is always shown it (S296, E03).
+    server: str
+    # Its id (legacy) or its key in the result (modern); for logs and withdrawal, unique for a server only.
+    key: RequestId
+    kind: Kind
+    # Cleaned.
+    message: str = ""
+    # Of a form: its fields, and the schema as sent, for hooks.
+    form: Form | None = None
+    schema: JsonObject = field(factory=dict, repr=False)
+    # Of a url.
+    url: JudgedUrl | None = None
+    # Legacy only: what the server's notice of completion will name.
+    elicitation_id: str | None = None
+    # The call of ours that it belongs to, in words for a person; None where the server did not say.
+    call: str | None = None
+    stage: Stage = Stage.FIRST
+    # What was wrong with the answer before: maps raw field name -> problem; "" is the form as a whole.
+    problems: Mapping[str, str] = field(factory=dict)
+
+
+def capabilities(kinds: AbstractSet[Kind], *, has_sampling_tools: bool = False) -> dict[str, Json]:
+    """The client capabilities for what handlers exist for: nothing is declared that nobody answers (S110, F08)."""
+    modes: dict[str, Json] = {str(kind): {} for kind in (Kind.FORM, Kind.URL) if kind in kinds}
+    declared: dict[str, Json] = {"elicitation": modes} if modes else {}
+    if Kind.SAMPLING in kinds:
+        declared["sampling"] = {"tools": {}} if has_sampling_tools else {}
+    if Kind.ROOTS in kinds:
+        declared["roots"] = {"listChanged": True}
+    return declared
+
+
+def read_elicitation(
+    server: str,
+    key: RequestId,
+    params: JsonObject,
+    *,
+    kinds: AbstractSet[Kind],
+    clean: Clean,
+    call: str | None = None,
+) -> InputRequest | RefusedRequest:
+    """Read the params of ``elicitation/create``, or of an input request of that method.
+
+    Args:
+        server: raw name of the server.
+        key: id of the request, or its key.
+        params: as sent.
+        kinds: what was declared for this server or call.
+        clean: makes text safe to be seen (`tools.sanitise.clean_text`).
+        call: the call that it belongs to.
+
+    Source:
+        S283, S284, S294, F08, spec_client 9.5.
+    """
+    try:
+        kind = Kind(str(params.get("mode", "form")))
+    except ValueError:
+        kind = None
+    if kind not in (Kind.FORM, Kind.URL) or kind not in kinds:
+        return RefusedRequest(INVALID_PARAMS, f"elicitation mode {str(params.get('mode'))[:40]!r} was not declared")
+    message = params.get("message", "")
+    if not isinstance(message, str):
+        return RefusedRequest(INVALID_PARAMS, "'message' is no text")
+    try:
+        cleaned = clean(message)[:MAX_MESSAGE_CHARS]
+        if kind is Kind.URL:
+            return _read_url(server, key, cleaned, params, call)
+        schema = params.get("requestedSchema")
+        form = read_form(schema, clean)
+    except RemoteProtocolError as exc:
+        return RefusedRequest(INVALID_PARAMS, exc.reason)
+    if isinstance(form, RefusedForm):
+        return RefusedRequest(INVALID_PARAMS, form.reason)
+    raw = schema if isinstance(schema, Mapping) else {}
+    return InputRequest(server, key, kind, cleaned, form=form, schema=raw, call=call)
+
+
+def _read_url(
+    server: str, key: RequestId, message: str, params: JsonObject, call: str | None
+) -> InputRequest | RefusedRequest:
+    url = params.get("url")
+    judged = judge_url(url) if isinstance(url, str) else RefusedUrl("'url' is no text")
+    if isinstance(judged, RefusedUrl):
+        return RefusedRequest(INVALID_PARAMS, judged.reason)
+    # Required in the legacy era, gone in the modern one; a server that leaves it out only gets no notice through.
+    known = params.get("elicitationId")
+    elicitation_id = known if isinstance(known, str) and 0 < len(known) <= MAX_ID_CHARS else None
+    return InputRequest(server, key, Kind.URL, message, url=judged, elicitation_id=elicitation_id, call=call)
+
+
+def read_url_elicitations(
+    server: str, error: RpcError, *, kinds: AbstractSet[Kind], clean: Clean, call: str | None = None
+) -> tuple[InputRequest, ...] | None:
+    """Read the questions that a -32042 error lists.
+
+    Returns:
+        The questions, each id once; None when it is a plain error: another code, no entries, an entry without id, with
+        another mode or with a URL that may not be opened.
+
+    Source:
+        S207, F10.
+    """
+    data = error.data
+    entries = data.get("elicitations") if isinstance(data, Mapping) else None
+    if error.code != URL_ELICITATION_REQUIRED or Kind.URL not in kinds or not isinstance(entries, list | tuple):
+        return None
+    questions: dict[str, InputRequest] = {}
+    for entry in entries:
+        if not isinstance(entry, Mapping) or entry.get("mode") != "url":
+            return None
+        known = entry.get("elicitationId")
+        key = known if isinstance(known, str) else ""
+        question = read_elicitation(server, key, entry, kinds=kinds, clean=clean, call=call)
+        if isinstance(question, RefusedRequest) or question.elicitation_id is None:
+            return None
+        questions.setdefault(question.elicitation_id, question)
+    return tuple(questions.values()) if 0 < len(questions) <= MAX_URLS else None
