@@ -12,22 +12,31 @@ from attrs import field, frozen
 if TYPE_CHECKING:
     from mcp_actors.errors import McpActorsError
     from mcp_actors.jsontypes import JsonObject
+    from mcp_actors.protocol.listening import ListenFilter
     from mcp_actors.protocol.types import RequestId, ServerInfo
 
 __all__ = [
+    "ElicitationCompleted",
     "ErrorReceived",
     "Event",
     "FellBack",
     "ListChanged",
+    "ListenAcknowledged",
+    "ListenEnded",
+    "ListenHeard",
     "LogReceived",
+    "Notice",
     "PeerFault",
     "ProgressReceived",
+    "Resend",
     "ResourceUpdated",
     "ResponseReceived",
     "ServerRequestCancelled",
     "ServerRequestReceived",
+    "SessionExpired",
     "SessionFailed",
     "SessionReady",
+    "TaskChanged",
 ]
 
 W = TypeVar("W")
@@ -35,7 +44,7 @@ W = TypeVar("W")
 
 @frozen(eq=False)
 class SessionReady:
-    """The handshake ended well: requests may be sent."""
+    """The handshake, or a renewal, ended well: requests may be sent."""
 
     info: ServerInfo
 
@@ -75,6 +84,31 @@ class ErrorReceived(Generic[W]):
 
 
 @frozen(eq=False)
+class SessionExpired(Generic[W]):
+    """The wire session is gone and the request of `waiter` certainly did not run (S205, S405, fault 32).
+
+    Its caller sends it once more, as a resend, when the session is READY again. With `needs_renewal` nobody has begun
+    that yet: call `Session.renew`. A resend that meets the same end is an `ErrorReceived`.
+    """
+
+    waiter: W
+    error: McpActorsError
+    needs_renewal: bool
+
+
+@frozen(eq=False)
+class Resend(Generic[W]):
+    """The request of `waiter` certainly did not run and may do now: the session speaks `revision` as asked (A03).
+
+    Its caller sends it once more at once, as a resend. A resend that meets the same end is an `ErrorReceived`.
+    """
+
+    waiter: W
+    revision: str
+    error: McpActorsError
+
+
+@frozen(eq=False)
 class ProgressReceived(Generic[W]):
     """Progress of a request in flight; `progress` has risen since the last one (S203, B16)."""
 
@@ -96,6 +130,44 @@ class ResourceUpdated:
     """A subscribed resource, or one below it, changed."""
 
     uri: str
+
+
+@frozen(eq=False)
+class TaskChanged:
+    """A task has another status; `task` is as sent. A hint only: whoever waits for a task asks (G02)."""
+
+    task_id: str
+    task: JsonObject
+
+
+@frozen(eq=False)
+class ElicitationCompleted:
+    """What a person was to do at a URL is done, says the server; the id may be one that nobody knows (F10)."""
+
+    elicitation_id: str
+
+
+@frozen(eq=False)
+class ListenAcknowledged(Generic[W]):
+    """The server listens for `waiter`: to `honoured`, which may be less than was asked for (F01)."""
+
+    waiter: W
+    honoured: ListenFilter
+
+
+@frozen(eq=False)
+class ListenHeard(Generic[W]):
+    """A notice for the subscription of `waiter` alone."""
+
+    waiter: W
+    notice: Notice
+
+
+@frozen(eq=False)
+class ListenEnded(Generic[W]):
+    """The server ended the subscription of `waiter` in order (F02). A loss is an `ErrorReceived`."""
+
+    waiter: W
 
 
 @frozen(eq=False)
@@ -134,15 +206,25 @@ class PeerFault:
     detail: str
 
 
+# What a server tells unasked, to everybody or to one subscription.
+Notice: TypeAlias = ListChanged | ResourceUpdated | LogReceived | TaskChanged | ElicitationCompleted
+
 Event: TypeAlias = (
     SessionReady
     | SessionFailed
     | FellBack
     | ResponseReceived[W]
     | ErrorReceived[W]
+    | SessionExpired[W]
+    | Resend[W]
     | ProgressReceived[W]
     | ListChanged
     | ResourceUpdated
+    | TaskChanged
+    | ElicitationCompleted
+    | ListenAcknowledged[W]
+    | ListenHeard[W]
+    | ListenEnded[W]
     | LogReceived
     | ServerRequestReceived
     | ServerRequestCancelled

@@ -22,18 +22,26 @@ from mcp_actors.errors import ConnectFailed, McpActorsError, RemoteProtocolError
 from mcp_actors.protocol.inbound import is_outage, read_refusal, rpc_error_in
 from mcp_actors.protocol.jsonrpc import decode_object
 from mcp_actors.protocol.outbound import META_PREFIX
-from mcp_actors.protocol.revisions import LATEST_LEGACY, LATEST_MODERN, LEGACY, MODERN, era_of, newest_mutual
+from mcp_actors.protocol.recovery import is_version_error, supported_by
+from mcp_actors.protocol.revisions import (
+    LATEST_LEGACY,
+    LATEST_MODERN,
+    LEGACY,
+    MODERN,
+    era_of,
+    named_revisions,
+    newest_mutual,
+)
 from mcp_actors.protocol.types import Era, ServerInfo
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mcp_actors.jsontypes import Json, JsonObject
+    from mcp_actors.jsontypes import JsonObject
     from mcp_actors.protocol.types import Refusal
 
 __all__ = ["Fail", "Finish", "Handshake", "Initialize", "Probe", "Reopen", "Step"]
 
-UNSUPPORTED_VERSION: Final = -32022
 # Only modern servers know these; on HTTP they are evidence, on stdio any code may come from anybody.
 _MODERN_CODES: Final = frozenset({-32020, -32021})
 _MAX_PROBES: Final = 2
@@ -117,7 +125,7 @@ class Handshake:
 
     def probe_answered(self, result: JsonObject) -> Step:
         """Judge the result of ``server/discover``."""
-        supported = _texts(result.get("supportedVersions"))
+        supported = named_revisions(result.get("supportedVersions"))
         revision = newest_mutual(MODERN, supported)
         if revision is None:
             return self._without_mutual_modern(supported, "its discover result names no modern revision")
@@ -125,16 +133,15 @@ class Handshake:
 
     def probe_failed(self, error: McpActorsError) -> Step:
         """Judge an error that answers the probe."""
-        code = error.code if isinstance(error, RpcError) else None
-        if code == UNSUPPORTED_VERSION:
-            supported = _supported(error)
+        if is_version_error(error):
+            supported = supported_by(error)
             revision = newest_mutual(MODERN, supported)
             if revision is not None and self._probes < _MAX_PROBES:
                 return self._probe(revision)
             if revision is not None or (self.is_http and not supported):
                 return Fail(UnsupportedRevision(offered=MODERN, supported=supported))
             return self._without_mutual_modern(supported, error.describe())
-        if self.is_http and code in _MODERN_CODES:
+        if self.is_http and isinstance(error, RpcError) and error.code in _MODERN_CODES:
             return Fail(error)
         return self._fall_back(f"the probe was answered with {error.describe()}")
 
@@ -175,16 +182,15 @@ class Handshake:
 
     def initialize_failed(self, error: McpActorsError) -> Step:
         """Judge an error that answers ``initialize``."""
-        supported = _supported(error)
+        supported = supported_by(error)
         modern = newest_mutual(MODERN, supported)
-        is_version_error = isinstance(error, RpcError) and error.code == UNSUPPORTED_VERSION
         # The probe timed out here but was read there (3.4.6): ask again at a version that it names.
-        if is_version_error and modern and self.pinned_era is None and self._probes < _MAX_PROBES:
+        if is_version_error(error) and modern and self.pinned_era is None and self._probes < _MAX_PROBES:
             return self._probe(modern)
         legacy = newest_mutual(LEGACY, supported)
         if legacy is not None and legacy != self._offered and self._initializes < _MAX_INITIALIZES:
             return self._initialize(legacy)
-        if is_version_error or supported:
+        if is_version_error(error) or supported:
             return Fail(UnsupportedRevision(offered=(self._offered,), supported=supported, reason=error.describe()))
         return Fail(error)
 
@@ -222,18 +228,6 @@ class Handshake:
         if speaks_legacy or not any(era_of(revision) is Era.MODERN for revision in supported):
             return self._fall_back(reason)
         return Fail(UnsupportedRevision(offered=MODERN, supported=supported))
-
-
-def _texts(value: Json) -> tuple[str, ...]:
-    if not isinstance(value, list | tuple):
-        return ()
-    return tuple(item[:40] for item in value[:100] if isinstance(item, str))
-
-
-def _supported(error: McpActorsError) -> tuple[str, ...]:
-    """Read the revisions that a version error names in its data."""
-    data = error.data if isinstance(error, RpcError) else None
-    return _texts(data.get("supported")) if isinstance(data, dict) else ()
 
 
 def _server_info(result: JsonObject, revision: str, era: Era) -> ServerInfo:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from attrs import frozen
 
 from mcp_actors.errors import AuthRequired, ConnectFailed, RemoteProtocolError, RpcError, TransportBroken
-from mcp_actors.protocol.events import ListChanged, LogReceived, ResourceUpdated
+from mcp_actors.protocol.events import ElicitationCompleted, ListChanged, LogReceived, ResourceUpdated, TaskChanged
 from mcp_actors.protocol.jsonrpc import (
     ABSENT,
     NULL,
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from mcp_actors.errors import McpActorsError
     from mcp_actors.jsontypes import Json, JsonObject
+    from mcp_actors.protocol.events import Notice
     from mcp_actors.protocol.jsonrpc import Envelope
     from mcp_actors.protocol.types import Refusal
 
@@ -64,6 +65,7 @@ class Fault(enum.StrEnum):
     UNKNOWN_NOTIFICATION = "unknown-notification"  # fault 74
     BAD_NOTIFICATION = "bad-notification"  # a known one with unreadable params (fault 74)
     STALE_PROGRESS = "stale-progress"  # for no request in flight, or not rising (B16)
+    UNKNOWN_SUBSCRIPTION = "unknown-subscription"  # a notice for a listen request that is not open (F01)
     REFUSED = "refused"  # HTTP refused a notification or an answer of ours (fault 35)
     FLOOD = "flood"  # more than a bound allows
 
@@ -212,6 +214,8 @@ def rpc_error_in(refusal: Refusal) -> RpcError | None:
 
 def _describe(refusal: Refusal, error: RpcError | None) -> str:
     text = f"{refusal.url or 'the server'} answered {refusal.status}"
+    if refusal.status == 404:
+        text += ", so the url in its configuration may be wrong"  # S408
     if error is not None:
         return f"{text}: {error.message[:_EXCERPT_CHARS]}"
     if refusal.content_type:
@@ -239,6 +243,10 @@ def _read_log(params: JsonObject) -> LogReceived:
     )
 
 
+def _read_task(params: JsonObject) -> TaskChanged:
+    return TaskChanged(task_id=_text(params, "taskId"), task=params)
+
+
 def _text(params: JsonObject, key: str) -> str:
     value = params.get(key)
     if not isinstance(value, str):
@@ -247,22 +255,19 @@ def _text(params: JsonObject, key: str) -> str:
 
 
 # Maps method -> how its params become an event. A reader raises `RemoteProtocolError` for params it cannot use.
-NOTIFICATIONS: Final[Mapping[str, Callable[[JsonObject], ListChanged | ResourceUpdated | LogReceived]]] = {
+NOTIFICATIONS: Final[Mapping[str, Callable[[JsonObject], Notice]]] = {
     "notifications/tools/list_changed": lambda _: ListChanged("tools"),
     "notifications/prompts/list_changed": lambda _: ListChanged("prompts"),
     "notifications/resources/list_changed": lambda _: ListChanged("resources"),
     "notifications/resources/updated": _read_updated,
     "notifications/message": _read_log,
+    # The name of 2025-11-25, and that of the extension.
+    "notifications/tasks/status": _read_task,
+    "notifications/tasks": _read_task,
+    "notifications/elicitation/complete": lambda params: ElicitationCompleted(_text(params, "elicitationId")),
 }
-# Known, of no use to a client yet, and no fault of the peer.
-IGNORED: Final = frozenset(
-    {
-        "notifications/initialized",
-        "notifications/subscriptions/acknowledged",
-        "notifications/tasks/status",
-        "notifications/elicitation/complete",
-    }
-)
+# Known, of no use to a client, and no fault of the peer.
+IGNORED: Final = frozenset({"notifications/initialized"})
 
 
 @frozen

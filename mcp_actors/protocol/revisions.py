@@ -23,6 +23,7 @@ __all__ = [
     "REVISIONS",
     "Revision",
     "era_of",
+    "named_revisions",
     "newest_mutual",
 ]
 
@@ -87,6 +88,13 @@ def era_of(revision: str) -> Era | None:
     if _DATE.fullmatch(revision) is None:
         return None
     return Era.MODERN if revision > LATEST_LEGACY else Era.LEGACY
+
+
+def named_revisions(value: object) -> tuple[str, ...]:
+    """Read a list of revisions that a server wrote, in its order; bounded, and what is no text is left out."""
+    if not isinstance(value, list | tuple):
+        return ()
+    return tuple(item[:40] for item in value[:100] if isinstance(item, str))
 
 
 def newest_mutual(ours: Iterable[str], theirs: Iterable[str]) -> str | None:

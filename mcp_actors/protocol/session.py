@@ -5,19 +5,19 @@ What this is not: a transport, a task, a clock, or a caller's deadline (that is 
 Theory. Four drawers (law 2): getters; commands, what we want; `receive_*`, what the world did; drains. Commands return
 the frame they make, since their caller writes it at once; frames that nobody asked for (handshake, answers to pings)
 wait in `frames_to_send`. `receive_*` never raises for what the peer did: it records a `PeerFault` or fails the one
-waiter that is concerned. Decisions live beside this file: `handshake` (which era), `calls` (our requests), `asks` (the
-server's), `outbound` (how messages look), `inbound` (how what arrives is read).
+waiter that is concerned. Decisions live beside this file: `handshake` (which era), `calls` (our requests), `outcomes`
+(what came of them), `asks` (the server's), `notices`, `outbound` (how messages look), `inbound` (how they are read).
 
-States: IDLE, PROBING <-> INITIALIZING, READY, FAILED, CLOSED. Drain frames and events after `open` and `receive_*`.
+States: IDLE, PROBING <-> INITIALIZING <-> READY, FAILED, CLOSED. Drain after `open`, `renew` and `receive_*`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from attrs import define, field
+from attrs import define, evolve, field
 
-from mcp_actors.errors import ConnectFailed, LocalProtocolError, RemoteProtocolError, TransportBroken
+from mcp_actors.errors import ConnectFailed, LocalProtocolError, RemoteProtocolError
 from mcp_actors.protocol import asks as due
 from mcp_actors.protocol import events as happened
 from mcp_actors.protocol import handshake as steps
@@ -25,7 +25,9 @@ from mcp_actors.protocol import inbound
 from mcp_actors.protocol.calls import Calls
 from mcp_actors.protocol.inbound import Fault
 from mcp_actors.protocol.jsonrpc import ABSENT, decode_envelope
-from mcp_actors.protocol.outbound import Composer, compose_initialize
+from mcp_actors.protocol.notices import Notices
+from mcp_actors.protocol.outbound import Composer
+from mcp_actors.protocol.outcomes import Outcomes
 from mcp_actors.protocol.revisions import LATEST_LEGACY, REVISIONS
 from mcp_actors.protocol.session_settings import SessionSettings, SessionState
 from mcp_actors.protocol.types import Era
@@ -44,6 +46,7 @@ __all__ = ["Session", "SessionSettings", "SessionState"]
 W = TypeVar("W")
 
 _READY: Final = SessionState.READY
+DISCOVER: Final = "server/discover"
 _LISTENING: Final = frozenset({SessionState.PROBING, SessionState.INITIALIZING, _READY})
 
 
@@ -53,7 +56,7 @@ class Session(Generic[W]):
 
     settings: SessionSettings = field(factory=SessionSettings)
     state: SessionState = field(default=SessionState.IDLE, init=False)
-    # What the server said of itself; set once, at READY.
+    # What the server said of itself, at the last READY.
     info: ServerInfo | None = field(default=None, init=False)
     # The moment at which `receive_timeout` wants to be called; None for never.
     next_deadline: float | None = field(default=None, init=False)
@@ -64,6 +67,8 @@ class Session(Generic[W]):
     _handshake_id: int | None = field(default=None, init=False)
     _calls: Calls[W] = field(init=False)
     _asks: due.Asks = field(init=False)
+    _notices: Notices[W] = field(init=False)
+    _outcomes: Outcomes[W] = field(init=False)
     # Made at READY, for the revision agreed on.
     _composer: Composer = field(init=False)
     _is_modern: bool = field(default=False, init=False)
@@ -74,6 +79,8 @@ class Session(Generic[W]):
         self._handshake = steps.Handshake(self.settings.is_http, self.settings.pinned_era)
         self._calls = Calls(self.settings.max_tombstones)
         self._asks = due.Asks(self.settings.handled_methods, self.settings.max_server_requests)
+        self._notices = Notices(self._calls, self._asks)
+        self._outcomes = Outcomes(self._calls, self.settings.session_expiry)
         # Until READY only answers are made with it; they carry no header of a probe (A07).
         self._composer = Composer(REVISIONS[LATEST_LEGACY], is_http=False, capabilities={}, client_info={})
 
@@ -94,14 +101,29 @@ class Session(Generic[W]):
     # ── commands ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def open(self, now: float) -> None:
-        """Start the handshake: queue the probe, or ``initialize`` when the era is pinned to legacy.
-
-        Raises:
-            LocalProtocolError: it was opened before.
-        """
+        """Start the handshake: queue the probe, or ``initialize`` when the era is pinned to legacy. Legal once."""
         if self.state is not SessionState.IDLE:
             raise LocalProtocolError(reason=f"a session is opened once; this one is {self.state}")
         self._follow(self._handshake.begin(), now)
+
+    def renew(self, now: float) -> None:
+        """Begin another wire session with ``initialize``: ids go on, who waits goes on waiting, nothing is probed.
+
+        Does nothing while one is begun. The next `SessionReady` replaces `info`; `SessionFailed` fails who waits.
+
+        Raises:
+            LocalProtocolError: the session was never READY, has ended, or is modern, where there is nothing to renew.
+
+        Source:
+            S205, S407, C04, fault 32; MCP 2025-11-25, transports, "Session Management".
+        """
+        if self._is_modern or self.info is None or self.state not in _LISTENING:
+            raise LocalProtocolError(reason=f"there is no wire session to renew; the session is {self.state}")
+        if self.state is _READY:
+            self._events += [happened.ServerRequestCancelled(request_id) for request_id in self._asks.open]
+            self._asks.open.clear()
+            self._handshake = steps.Handshake(self.settings.is_http, Era.LEGACY)
+            self._follow(self._handshake.begin(), now)
 
     def request(
         self,
@@ -110,25 +132,33 @@ class Session(Generic[W]):
         waiter: W,
         *,
         wants_progress: bool = False,
+        is_resend: bool = False,
         headers: Sequence[tuple[str, str]] = (),
     ) -> Frame:
-        """Make a request whose answer will come with `waiter`; `headers` are further mirrored values (B03).
+        """Make a request whose answer will come with `waiter`.
+
+        Args:
+            is_resend: it follows a `SessionExpired` or a `Resend`; it will cause neither again.
+            headers: further mirrored values (B03).
 
         Raises:
-            LocalProtocolError: the session is not READY, or `params` are no JSON. Nothing was changed.
+            LocalProtocolError: the session is not READY, the era has no such method (F14), or `params` are no JSON.
+                Nothing was changed.
         """
         self._require_ready()
         frame = self._composer.compose_request(
             self._calls.next_id, method, params, wants_progress=wants_progress, headers=headers
         )
-        self._calls.add(waiter, wants_progress=wants_progress)
+        self._calls.add(
+            waiter, wants_progress=wants_progress, is_resend=is_resend, is_listening=method == "subscriptions/listen"
+        )
         return frame
 
     def notify(self, method: str, params: JsonObject | None = None) -> Frame:
         """Make a notification.
 
         Raises:
-            LocalProtocolError: the session is not READY, or `params` are no JSON.
+            LocalProtocolError: as for `request`.
         """
         self._require_ready()
         return self._composer.compose_notification(method, params)
@@ -143,7 +173,9 @@ class Session(Generic[W]):
         Source:
             B17, B18, S204; spec_client 7.2.
         """
-        if not self._calls.forget(request_id) or (self._is_modern and self.settings.is_http):
+        was_waiting = self._calls.forget(request_id)
+        # While it is renewed, the wire session that ran the request is gone.
+        if not was_waiting or (self._is_modern and self.settings.is_http) or self.state is not _READY:
             return None
         return self.notify("notifications/cancelled", {"requestId": request_id, "reason": reason})
 
@@ -187,18 +219,18 @@ class Session(Generic[W]):
                 self._blame(Fault.REFUSED, f"a notification or an answer of ours got {refusal.status}")
         elif frame_id == self._handshake_id:
             self._follow(self._handshake.refused(refusal), now)
-        else:
-            self._fail(frame_id, inbound.read_refusal(refusal, is_connecting=False))
+        elif isinstance(frame_id, int) and frame_id in self._calls.waiting:
+            self._come_of(self._outcomes.refused(frame_id, refusal))
 
     def receive_lost(self, frame_id: RequestId, reason: str) -> None:
         """Learn that no answer to this frame can come any more."""
         if frame_id == self._handshake_id:
             self._fail_session(ConnectFailed(reason=reason))
-        else:
-            self._fail(frame_id, TransportBroken(reason=reason))
+        elif isinstance(frame_id, int) and frame_id in self._calls.waiting:
+            self._come_of(self._outcomes.lost(frame_id, reason))
 
     def receive_eof(self, now: float) -> None:
-        """Learn that the transport ended. While probing that can be a verdict; else the caller has all it needs."""
+        """Learn that the transport ended; while probing that can be a verdict."""
         if self.state is SessionState.PROBING:
             self._follow(self._handshake.probe_ended_wire(), now)
 
@@ -227,7 +259,7 @@ class Session(Generic[W]):
         method, request_id = envelope.method, envelope.id
         if method is ABSENT:
             if type(request_id) is int and request_id in self._calls.waiting:
-                self._settle(request_id, envelope)
+                self._come_of(self._outcomes.answered(request_id, envelope))
             elif request_id is ABSENT or request_id is None:
                 self._receive_unbound(envelope, now)
             else:
@@ -235,12 +267,14 @@ class Session(Generic[W]):
         elif not isinstance(method, str):
             self._blame(Fault.MALFORMED, "the method is no text")
         elif request_id is ABSENT:
-            self._receive_notification(method, bytes(envelope.params))
+            if self.state is not SessionState.PROBING:
+                self._come_of(self._notices.read(method, bytes(envelope.params)))
         elif self._is_modern:
             # "MUST: servers never send requests, clients never send responses" (spec_client 1).
             self._blame(Fault.SERVER_REQUEST, f"{method[:40]} in the modern era")
         else:
-            self._receive_request(request_id, method, bytes(envelope.params))
+            params = bytes(envelope.params)
+            self._come_of(self._asks.receive(request_id, method, params, is_ready=self.state is _READY))
 
     def _receive_batch(self, raw: bytes, error: RemoteProtocolError, now: float) -> None:
         """Take what is no single message: each good element of an array counts (fault 77)."""
@@ -250,15 +284,6 @@ class Session(Generic[W]):
             elif self.state in _LISTENING:
                 self._receive(message, now)
 
-    def _settle(self, request_id: int, envelope: Envelope) -> None:
-        """Hand the answer to its waiter: the hot path, so the result stays undecoded."""
-        waiter = self._calls.settle(request_id)
-        answer = inbound.read_answer(envelope, is_modern=self._is_modern)
-        if isinstance(answer, bytes):
-            self._events.append(happened.ResponseReceived(waiter, answer))
-        else:
-            self._events.append(happened.ErrorReceived(waiter, answer))
-
     def _receive_unbound(self, envelope: Envelope, now: float) -> None:
         """Take an answer without id, which only an error may lack."""
         if not envelope.error:
@@ -267,8 +292,8 @@ class Session(Generic[W]):
             # Nothing else is out, so it is for the probe, from a server that could not even read it.
             self._receive_handshake(envelope, now)
         else:
-            error = inbound.read_error(bytes(envelope.error))
-            self._blame(Fault.UNBOUND_ERROR, f"an error without id: {error.describe()[:120]}")
+            error = inbound.read_error(bytes(envelope.error)).describe()
+            self._blame(Fault.UNBOUND_ERROR, f"an error without id: {error[:120]}")
 
     def _receive_stray(self, request_id: object, envelope: Envelope, now: float) -> None:
         """Take an answer whose id, as it stands, is of no request in flight."""
@@ -281,49 +306,31 @@ class Session(Generic[W]):
         if known == self._handshake_id:
             self._receive_handshake(envelope, now)
         elif not self._calls.unearth(known):
-            self._settle(known, envelope)
+            self._come_of(self._outcomes.answered(known, envelope))
 
     def _receive_handshake(self, envelope: Envelope, now: float) -> None:
         is_probe = self.state is SessionState.PROBING
         self._follow(self._handshake.answered(inbound.read_answer(envelope, is_modern=is_probe)), now)
 
-    def _receive_request(self, request_id: object, method: str, params: bytes) -> None:
-        is_ready = self.state is _READY
-        match self._asks.receive(request_id, method, params, is_ready=is_ready):
+    def _come_of(self, came: Event[W] | due.Due | None) -> None:
+        """Let happen what came of a message."""
+        match came:
+            case happened.ResponseReceived():  # the hot path
+                self._events.append(came)
             case due.Pong(known):
                 self._queue(self._composer.compose_answer(known, {}))
             case due.Refuse(known, code, message):
                 self._queue(self._composer.compose_error(known, code, message))
             case inbound.Blame(fault, detail):
                 self._blame(fault, detail)
-            case event:
-                self._events.append(event)
-
-    def _receive_notification(self, method: str, raw: bytes) -> None:
-        """Take a notification; a malformed or unknown one costs only itself (fault 74)."""
-        if self.state is SessionState.PROBING:
-            return
-        try:
-            if method == "notifications/progress":
-                self._receive_progress(inbound.read_progress(inbound.read_params(raw)))
-            elif method == "notifications/cancelled":
-                request_id = inbound.read_params(raw).get("requestId")
-                if isinstance(request_id, int | str) and self._asks.close(request_id):
-                    self._events.append(happened.ServerRequestCancelled(request_id))
-            elif method in inbound.NOTIFICATIONS:
-                self._events.append(inbound.NOTIFICATIONS[method](inbound.read_params(raw)))
-            elif method not in inbound.IGNORED:
-                self._blame(Fault.UNKNOWN_NOTIFICATION, method[:80])
-        except RemoteProtocolError as exc:
-            self._blame(Fault.BAD_NOTIFICATION, f"{method[:80]}: {exc.reason}")
-
-    def _receive_progress(self, report: inbound.Progress) -> None:
-        request_id = self._calls.risen(report.token, report.progress)
-        if request_id is not None:
-            waiter = self._calls.waiting[request_id]
-            self._events.append(happened.ProgressReceived(waiter, report.progress, report.total, report.message))
-        elif not self._calls.is_buried(report.token):
-            self._blame(Fault.STALE_PROGRESS, f"for the token {repr(report.token)[:40]}")
+            case happened.Resend(_, revision):
+                self.info = self.info and evolve(self.info, revision=revision)
+                self._composer = self.settings.composer_for(revision)
+                self._events.append(came)
+            case None:
+                pass
+            case _:
+                self._events.append(came)
 
     # ── moves ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -335,14 +342,12 @@ class Session(Generic[W]):
                 self.state = SessionState.PROBING
                 if ours.probe_timeout is not None:
                     self.next_deadline = now + ours.probe_timeout
-                composer = self._composer_for(revision)
-                self._queue(composer.compose_request(self._next_handshake_id(), "server/discover", None))
+                self._queue(ours.composer_for(revision).compose_request(self._next_handshake_id(), DISCOVER, None))
             case steps.Initialize(revision, fell_back):
                 if fell_back is not None:
                     self._events.append(happened.FellBack(fell_back))
                 self.state = SessionState.INITIALIZING
-                handshake_id = self._next_handshake_id()
-                self._queue(compose_initialize(handshake_id, revision, ours.capabilities, ours.client_info))
+                self._queue(ours.compose_initialize(self._next_handshake_id(), revision))
             case steps.Reopen(reason):
                 self._end(SessionState.FAILED)
                 self._events.append(happened.FellBack(reason, needs_reopen=True))
@@ -354,14 +359,15 @@ class Session(Generic[W]):
     def _finish(self, info: ServerInfo) -> None:
         self.info = info
         self.state, self._handshake_id = _READY, None
-        self._composer = self._composer_for(info.revision)
-        self._is_modern = info.era is Era.MODERN
+        self._composer = self.settings.composer_for(info.revision)
+        self._is_modern = self._outcomes.is_modern = info.era is Era.MODERN
         if not self._is_modern:
             self._queue(self._composer.compose_notification("notifications/initialized", None))
         self._events.append(happened.SessionReady(info))
 
     def _fail_session(self, error: McpActorsError) -> None:
-        self._end(SessionState.FAILED)
+        # Requests in flight, in a renewal, get an error each: a raised one collects tracebacks.
+        self._events += [happened.ErrorReceived(waiter, evolve(error)) for waiter in self._end(SessionState.FAILED)]
         self._events.append(happened.SessionFailed(error))
 
     def _end(self, state: SessionState) -> list[W]:
@@ -369,20 +375,13 @@ class Session(Generic[W]):
         self._asks.open.clear()
         return self._calls.clear()
 
-    def _fail(self, request_id: RequestId, error: McpActorsError) -> None:
-        if isinstance(request_id, int) and request_id in self._calls.waiting:
-            self._events.append(happened.ErrorReceived(self._calls.settle(request_id), error))
-
     def _next_handshake_id(self) -> int:
         """Give the handshake its next id; an answer to the one before comes too late from now on."""
         if self._handshake_id is not None:
             self._calls.bury(self._handshake_id)
         self._handshake_id = self._calls.take_id()
+        self._outcomes.begin(self._handshake_id)
         return self._handshake_id
-
-    def _composer_for(self, revision: str) -> Composer:
-        ours = self.settings
-        return Composer(REVISIONS[revision], ours.is_http, ours.capabilities, ours.client_info)
 
     def _require_ready(self) -> None:
         if self.state is not _READY:

@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
+from mcp_actors.protocol.outbound import Composer, compose_initialize
+from mcp_actors.protocol.recovery import SessionExpiry
+from mcp_actors.protocol.revisions import REVISIONS
+
 if TYPE_CHECKING:
     from mcp_actors.jsontypes import JsonObject
-    from mcp_actors.protocol.types import Era
+    from mcp_actors.protocol.types import Era, Frame, RequestId
 
 __all__ = ["SessionSettings", "SessionState"]
 
@@ -46,6 +50,8 @@ class SessionSettings:
     capabilities: JsonObject = field(factory=dict)
     # Server requests that become events; all others are answered -32601.
     handled_methods: frozenset[str] = frozenset()
+    # By what evidence a wire session counts as lost (S407).
+    session_expiry: SessionExpiry = SessionExpiry.DUAL
     # Silence that means legacy on stdio-like wires; None on HTTP, where it means an outage (spec_client 3.4, 3.5).
     probe_timeout: float | None = None
     # Cancelled requests whose late answers are still recognised: more than one burst of calls.
@@ -56,3 +62,11 @@ class SessionSettings:
     max_batch: int = 1000
     # Frames that wait to be drained; one receive makes at most a batch of them.
     max_outbox: int = 1024
+
+    def composer_for(self, revision: str) -> Composer:
+        """Make what writes our messages in this revision."""
+        return Composer(REVISIONS[revision], self.is_http, self.capabilities, self.client_info)
+
+    def compose_initialize(self, request_id: RequestId, revision: str) -> Frame:
+        """Make the legacy handshake request."""
+        return compose_initialize(request_id, revision, self.capabilities, self.client_info)

@@ -1,0 +1,97 @@
+"""Owns what the refusal of a request can mean besides an error: a lost session, or another revision to speak.
+
+What this is not: the second try. `session` says that one is due, once for each request, and its caller makes it.
+
+Rules.
+Rule 1: status 404 and code -32001 together mean that the session is gone. Either alone does not: a 404 may be a wrong
+URL, which would be asked for ever, and -32001 is also a timeout of the SDKs (S405, S406, S408).
+Rule 2: under ``spec`` a 404 suffices when our request carried the session's id (S407).
+Rule 3: a server that says it in words with 400, 401 or 404 is believed when this very session has served before.
+Rule 4: without an id of ours in the request nothing is a lost session (C04), nor is anything in the modern era (C20).
+Rule 5: -32022 that names a modern revision of ours is worth one more try, also when it names the one that was sent.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from typing import TYPE_CHECKING, Final
+
+from mcp_actors.errors import RpcError, UnsupportedRevision
+from mcp_actors.protocol.inbound import rpc_error_in
+from mcp_actors.protocol.revisions import MODERN, named_revisions, newest_mutual
+
+if TYPE_CHECKING:
+    from mcp_actors.errors import McpActorsError
+    from mcp_actors.protocol.types import Refusal
+
+__all__ = ["SessionExpiry", "is_expired", "is_version_error", "renegotiated", "supported_by", "unsupported"]
+
+SESSION_NOT_FOUND: Final = -32001
+UNSUPPORTED_VERSION: Final = -32022
+
+# For bodies that are no JSON-RPC as they stand: cut short, wrapped, or as text.
+_CODE_IN_TEXT: Final = re.compile(rb'"code"\s*:\s*-32001(?!\d)')
+# What the SDKs write: "Session not found", "No valid session ID provided", "Server not initialized".
+_WORDS: Final = re.compile(r"\bsession\b|\bmcp-session-id\b|\bnot initialized\b", re.IGNORECASE)
+_SAY_IT_IN_WORDS: Final = frozenset({400, 401, 404})
+# Method not found and invalid params speak of the request, whatever words they use.
+_OF_THE_REQUEST: Final = frozenset({-32601, -32602})
+# Longest plain text that is a sentence and not a page.
+_MAX_SENTENCE_BYTES: Final = 200
+
+
+class SessionExpiry(enum.StrEnum):
+    """By what evidence a wire session counts as lost."""
+
+    # 404 and -32001 (S405).
+    DUAL = "dual"
+    # 404 to a request that carried our session id (S407).
+    SPEC = "spec"
+
+
+def is_expired(refusal: Refusal, rule: SessionExpiry, *, has_served: bool) -> bool:
+    """Whether a refusal in the legacy era says that the wire session is gone.
+
+    Args:
+        refusal: the answer to a request of a conversation that is READY.
+        rule: what evidence a 404 needs.
+        has_served: this wire session has answered a request before, so that the URL is right.
+
+    Source:
+        S405-S408, C04, fault 32.
+    """
+    if not refusal.had_session:
+        return False
+    error = rpc_error_in(refusal)
+    if refusal.status == 404:
+        is_named = error.code == SESSION_NOT_FOUND if error else _CODE_IN_TEXT.search(refusal.body) is not None
+        if is_named or rule == SessionExpiry.SPEC:
+            return True
+    if not has_served or refusal.status not in _SAY_IT_IN_WORDS or refusal.challenge is not None:
+        return False
+    if error is not None:
+        return error.code not in _OF_THE_REQUEST and _WORDS.search(error.message) is not None
+    is_sentence = refusal.content_type == "text/plain" and len(refusal.body) <= _MAX_SENTENCE_BYTES
+    return refusal.status == 404 and is_sentence and _WORDS.search(refusal.body.decode("utf-8", "replace")) is not None
+
+
+def is_version_error(error: McpActorsError) -> bool:
+    """Whether the server does not speak the revision of our request (-32022)."""
+    return isinstance(error, RpcError) and error.code == UNSUPPORTED_VERSION
+
+
+def supported_by(error: McpActorsError) -> tuple[str, ...]:
+    """Read the revisions that a version error names in its data; none when it names none."""
+    data = error.data if isinstance(error, RpcError) else None
+    return named_revisions(data.get("supported")) if isinstance(data, dict) else ()
+
+
+def renegotiated(error: McpActorsError) -> str | None:
+    """Give the modern revision to ask again at; None when the server speaks none of ours (rule 5, A03)."""
+    return newest_mutual(MODERN, supported_by(error))
+
+
+def unsupported(error: McpActorsError) -> UnsupportedRevision:
+    """Make the error that names both sides of one that no further try can help."""
+    return UnsupportedRevision(offered=MODERN, supported=supported_by(error))
