@@ -24,7 +24,9 @@ from mcp_actors.config.choices import (
     read_choices,
 )
 from mcp_actors.config.formats import NATIVE, format_of_path
+from mcp_actors.config.jsonc import decode_text
 from mcp_actors.config.loaded import APPROVE_PROJECT, LoadedConfig, assemble, read_mapping
+from mcp_actors.config.remembered import NOTHING_REMEMBERED, Remembered, parse_remembered
 from mcp_actors.config.settings import TRUE_WORDS
 from mcp_actors.config.sources import (
     SourceReading,
@@ -46,6 +48,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "APPROVE_PROJECT",
+    "CHOICES_FILE",
+    "PROJECT_FILE",
     "LoadedConfig",
     "load_choices",
     "load_config",
@@ -54,6 +58,8 @@ __all__ = [
 ]
 
 PROJECT_FILE = ".mcp.json"
+# In our own state directory: what was approved and switched (`config.remembered`).
+CHOICES_FILE = "choices.json"
 MANAGED_FILE = "managed-mcp.json"
 ConfigInput: TypeAlias = "str | Path"
 
@@ -83,7 +89,7 @@ def load_config(
         strict: only `configs` count; policy holds all the same.
         stop_at: last directory of the upward search for ``.mcp.json``; None: the root.
         approve_project: the user says yes to every server of ``.mcp.json`` files.
-        approvals: what the user chose before.
+        approvals: yes and no beside those that files hold: ours in the state directory, and settings files.
         plugins: maps the name of each plugin, first loaded first, to its root directory.
         is_unset_fatal: an unset variable without default keeps its entry from running.
 
@@ -295,12 +301,29 @@ def _choices(places: Places, environ: Mapping[str, str], claude: _ClaudeJson) ->
         except (OSError, ValueError) as exc:
             problems.append(unreadable(path, exc))
     choices = read_choices(texts, environ, is_trusted=claude.is_trusted)
+    remembered = _remembered(places, problems)
+    switches = remembered.switches(str(places.project))
     return evolve(
         choices,
-        approvals=choices.approvals.joined(claude.approvals),
-        switched_off=claude.switched_off,
+        approvals=choices.approvals.joined(claude.approvals).joined(remembered.approvals),
+        switched_off=claude.switched_off | switches.disabled,
+        switched_on=switches.enabled,
         problems=(*problems, *choices.problems),
     )
+
+
+def _remembered(places: Places, problems: list[ConfigError]) -> Remembered:
+    """What our own state directory holds; a file that cannot be used approves nothing."""
+    path = places.state_dir / CHOICES_FILE
+    if is_missing(path):
+        return NOTHING_REMEMBERED
+    try:
+        return parse_remembered(decode_text(read_bounded(path), str(path)), str(path))
+    except ConfigError as problem:
+        problems.append(problem)
+    except (OSError, ValueError) as exc:
+        problems.append(unreadable(path, exc))
+    return NOTHING_REMEMBERED
 
 
 def _managed_settings(directory: Path, problems: list[ConfigError]) -> Iterator[SettingsText]:

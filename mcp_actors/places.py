@@ -38,6 +38,11 @@ MANAGED_DIRECTORIES = {
 }
 
 
+STATE_NAME = "mcp-actors"
+# Below the home directory, by platform; everything else is as Linux.
+STATE_DIRECTORIES = {"darwin": "Library/Application Support", "win32": "AppData/Local"}
+
+
 @frozen
 class Places:
     """Where to look. Every directory may be another one, for tests and for hosts."""
@@ -48,6 +53,8 @@ class Places:
     config_dir: Path
     claude_json: Path
     managed_dir: Path
+    # Where we keep what we remember between runs; the only directory that is ours.
+    state_dir: Path
     # Last directory of the upward search; None: the root.
     stop_at: Path | None = None
 
@@ -70,8 +77,14 @@ class Places:
             config_dir=Path(override) if override else home / ".claude",
             claude_json=(Path(override) if override else home) / ".claude.json",
             managed_dir=managed_dir or Path(MANAGED_DIRECTORIES.get(sys.platform, "/etc/claude-code")),
+            state_dir=_state_dir(environ, home),
             stop_at=stop_at,
         )
+
+    @property
+    def project(self) -> Path:
+        """The repository that holds the working directory, else that directory itself."""
+        return next((path for path in self.upward() if (path / ".git").exists()), self.cwd)
 
     def upward(self) -> Iterator[Path]:
         """The working directory and those above it, nearest first."""
@@ -87,6 +100,17 @@ class Places:
         resolved = self.cwd.resolve()
         found = upward[: top + 1]
         return tuple(found if resolved == self.cwd else [*found, resolved])
+
+
+def _state_dir(environ: Mapping[str, str], home: Path) -> Path:
+    """As the platform has it; a relative path would let a repository bring its own memory along, and is ignored."""
+    given = environ.get("MCP_ACTORS_STATE_DIR", "")
+    if Path(given).is_absolute():
+        return Path(given)
+    xdg = environ.get("XDG_STATE_HOME", "")
+    if xdg and Path(xdg).is_absolute():
+        return Path(xdg) / STATE_NAME
+    return home / STATE_DIRECTORIES.get(sys.platform, ".local/state") / STATE_NAME
 
 
 def unreadable(path: Path, exc: Exception) -> ConfigError:

@@ -38,7 +38,9 @@ __all__ = ["Plan", "load_plan", "open_fleet", "published", "refuse", "remedy_of"
 # Seconds; publishing takes a sixtieth of that.
 PUBLISH_PATIENCE: Final = 1.0
 PENDING_APPROVAL: Final = "pending-approval"
-APPROVE_REMEDY: Final = "a project file asks for this server; look at it, then allow it with --approve-project"
+APPROVE_REMEDY: Final = (
+    "a project file asks for this server; look at it with mcp-actors approve, or allow all with --approve-project"
+)
 
 
 @frozen

@@ -12,7 +12,6 @@ import os
 import signal
 import time
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from mcp_actors.cli import exits, output
@@ -53,16 +52,10 @@ def run_run(shared: GlobalOptions, own: argparse.Namespace) -> int:
 
 async def _run(plan: Plan) -> NoReturn:
     from mcp_actors.cli.fleet import open_fleet
+    from mcp_actors.places import Places
 
-    async with open_fleet(plan, state_dir=_state_dir()) as runtime:
+    async with open_fleet(plan, state_dir=Places.of(os.environ).state_dir) as runtime:
         await _tell_changes(runtime, plan.names)
-
-
-def _state_dir() -> Path:
-    """Where this user's state is kept between runs; ``MCP_ACTORS_STATE_DIR`` overrides it."""
-    import platformdirs
-
-    return Path(os.environ.get("MCP_ACTORS_STATE_DIR") or platformdirs.user_state_path("mcp-actors"))
 
 
 async def _tell_changes(runtime: Runtime, names: Sequence[str]) -> NoReturn:

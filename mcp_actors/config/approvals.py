@@ -54,11 +54,12 @@ class Approvals:
 
 
 def definition_hash(spec: ServerSpec) -> str:
-    """Hash of a definition as written, unexpanded, with its name: what a yes is bound to. Hex, 64 characters.
+    """Hash of a definition as written, unexpanded, with its name and file: what a yes is bound to. Hex, 64 characters.
 
     Unexpanded, since a new token in the environment is no new definition, and a repository cannot set our environment.
+    With its file, since ``./server.py`` is another program in another folder.
     """
-    canonical = json.dumps([spec.name, spec.raw], sort_keys=True, separators=(",", ":"))
+    canonical = json.dumps([spec.source, spec.name, spec.raw], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 

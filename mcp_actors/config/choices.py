@@ -66,6 +66,8 @@ class Choices:
     policy: Policy = OPEN_POLICY
     # Names that the user switched off in this project, of whatever scope (S037).
     switched_off: frozenset[str] = frozenset()
+    # Names that run in this project although their definition, or another program's list, says off.
+    switched_on: frozenset[str] = frozenset()
     # Connectors of a claude.ai account are not loaded (S057).
     are_connectors_off: bool = False
     # Connectors are loaded beside an exclusive managed file (S056).

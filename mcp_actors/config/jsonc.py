@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mcp_actors.config.notes import KeyPath
     from mcp_actors.jsontypes import Json
 
-__all__ = ["MAX_DEPTH", "Document", "decode_text", "parse_json", "parse_toml"]
+__all__ = ["MAX_DEPTH", "TOKEN", "Document", "blank_comments", "decode_text", "mark_of", "parse_json", "parse_toml"]
 
 # Levels of lists and objects. Real files have seven; anything deeper than this is an attack or an accident.
 MAX_DEPTH = 64
@@ -77,14 +77,19 @@ def decode_text(data: bytes, file: str) -> str:
     Raises:
         ConfigError: the bytes are not text in that encoding.
     """
-    encoding, skip = next(((name, len(mark)) for mark, name in MARKS if data.startswith(mark)), ("utf-8", 0))
+    mark, encoding = mark_of(data)
     try:
-        return data[skip:].decode(encoding)
+        return data[len(mark) :].decode(encoding)
     except UnicodeDecodeError as exc:
-        line = data.count(b"\n", 0, skip + exc.start) + 1
+        line = data.count(b"\n", 0, len(mark) + exc.start) + 1
         raise ConfigError(
             file=file, line=line, column=1, reason=f"is not {encoding.upper()} text", remedy="save it as UTF-8"
         ) from None
+
+
+def mark_of(data: bytes) -> tuple[bytes, str]:
+    """The byte order mark that `data` begins with, empty when none, and the encoding that it names."""
+    return next(((mark, name) for mark, name in MARKS if data.startswith(mark)), (b"", "utf-8"))
 
 
 def parse_json(text: str, file: str) -> Document:
@@ -192,6 +197,16 @@ def _plain(message: str) -> str:
 
 def _blank_extras(text: str, file: str) -> str:
     """Turn comments and trailing commas into blanks, so that every position stays."""
+    clean = blank_comments(text, file)
+    return TRAILING_COMMA.sub(lambda match: match[1] if match[1] is not None else " ", clean)
+
+
+def blank_comments(text: str, file: str) -> str:
+    """Turn comments into blanks; line ends and every position stay.
+
+    Raises:
+        ConfigError: a comment never ends.
+    """
 
     def comment(match: re.Match[str]) -> str:
         if match[1] is not None:
@@ -203,7 +218,7 @@ def _blank_extras(text: str, file: str) -> str:
             raise ConfigError(file=file, line=line, column=column, reason="a comment that begins here never ends")
         return re.sub(r"[^\n]", " ", found)
 
-    return TRAILING_COMMA.sub(lambda match: match[1] if match[1] is not None else " ", COMMENT.sub(comment, text))
+    return COMMENT.sub(comment, text)
 
 
 def _depth_exceeds(value: Json, limit: int) -> bool:

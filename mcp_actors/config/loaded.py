@@ -73,13 +73,17 @@ def assemble(
         S020-S025, S043, S045; faults 28-30.
     """
 
+    def switched(spec: ServerSpec) -> ServerSpec:
+        """The user's own switch has the last word on what is on, not on what may be (S037)."""
+        is_on = spec.name in choices.switched_on
+        if spec.is_enabled and spec.name in choices.switched_off and not is_on:
+            return evolve(spec, is_enabled=False, disabled_reason="user")
+        if not spec.is_enabled and spec.disabled_reason == "user" and is_on:
+            return evolve(spec, is_enabled=True)
+        return spec
+
     def filtered(reading: SourceReading) -> SourceReading:
-        specs = tuple(
-            evolve(spec, is_enabled=False, disabled_reason="user")
-            if spec.is_enabled and spec.name in choices.switched_off
-            else spec
-            for spec in reading.specs
-        )
+        specs = tuple(map(switched, reading.specs))
         return evolve(reading, specs=apply_policy(apply_approvals(specs, choices.approvals), choices.policy))
 
     left, suppressed = deduplicate(map(filtered, readings), needs_auth)
@@ -162,7 +166,7 @@ def _notes_on_whole(
         if not spec.is_enabled and spec.disabled_reason == "pending-approval":
             text = (
                 f"the project's server waits for your approval and is not started: look at it in {spec.source}, "
-                f"then approve it, pass --approve-project or set {APPROVE_PROJECT}=1"
+                f"then run mcp-actors approve {spec.name}, pass --approve-project or set {APPROVE_PROJECT}=1"
             )
             note("pending-approval", text, spec)
         elif not spec.is_enabled and spec.disabled_reason == "policy":

@@ -1,0 +1,328 @@
+"""Owns changes to the text of a JSON file: set or remove what stands at one key path, and leave the rest as it is.
+
+What this is not: reading or writing files (`writing`), nor what an entry means.
+
+Rules.
+
+1. A text that does not parse is not edited (fault 23).
+2. Order, unknown keys, comments, line ends and the layout of everything else stay as a person wrote them.
+3. Whatever is about to be returned is parsed again and compared with what was asked for; an edit that would say
+   anything else is not made.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from mcp_actors.config.jsonc import TOKEN, blank_comments, parse_json
+from mcp_actors.config.notes import dotted
+from mcp_actors.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from mcp_actors.jsontypes import Json
+
+__all__ = ["document_with", "document_without", "mask_texts", "remove_value", "set_value"]
+
+INDENT = "  "
+
+
+class _Member(NamedTuple):
+    """One member of an object: offsets of its key, its value, the end of that, and its comma; -1 where none follows."""
+
+    key: str
+    start: int
+    value: int
+    end: int
+    comma: int
+
+
+class _Object(NamedTuple):
+    """An object: offsets of its braces, and its members in file order, doubled keys included."""
+
+    open: int
+    close: int
+    members: tuple[_Member, ...]
+
+    def find(self, key: str) -> _Member | None:
+        """The last of that name: it is the one that counts."""
+        return next((member for member in reversed(self.members) if member.key == key), None)
+
+
+def set_value(text: str, path: tuple[str, ...], value: Json, file: str) -> str:
+    """Give the text in which `value` stands at `path`; objects on the way there are made.
+
+    Args:
+        text: a JSON object, with comments and trailing commas or without.
+        path: keys from the root, at least one.
+        value: what shall stand there, in the place of what does or as the last member.
+        file: for messages.
+
+    Raises:
+        ConfigError: `text` does not parse, or what is no object stands on the way.
+    """
+    wanted = document_with(_parse(text, file), path, value, file)
+    bare = blank_comments(text, file)
+    held, depth = _object_at(bare, _root(bare)), 0
+    while (member := held.find(path[depth])) is not None and depth < len(path) - 1 and bare[member.value] == "{":
+        held, depth = _object_at(bare, member.value), depth + 1
+    # What is null or missing on the way becomes an object around the value.
+    for key in reversed(path[depth + 1 :]):
+        value = {key: value}
+    edited = _insert(text, bare, held, path[depth], value) if member is None else _replace(text, bare, member, value)
+    return _checked(edited, wanted, file)
+
+
+def remove_value(text: str, path: tuple[str, ...], file: str) -> str:
+    """Give the text without what stands at `path`; the text as it is when nothing does.
+
+    Raises:
+        ConfigError: `text` does not parse.
+    """
+    wanted = document_without(_parse(text, file), path)
+    while True:  # a key may stand twice: taking the last away would bring the first back
+        bare = blank_comments(text, file)
+        held = _object_at(bare, _root(bare))
+        for key in path[:-1]:
+            member = held.find(key)
+            if member is None or bare[member.value] != "{":
+                return text
+            held = _object_at(bare, member.value)
+        member = held.find(path[-1])
+        if member is None:
+            return _checked(text, wanted, file)
+        text = _cut(text, bare, held, held.members.index(member))
+
+
+def document_with(document: Json, path: tuple[str, ...], value: Json, file: str) -> Json:
+    """The values of a document with one more: what `set_value` does to its text.
+
+    Raises:
+        ConfigError: what is no object stands on the way.
+    """
+    if not path:
+        return value
+    if not isinstance(document, Mapping) and document is not None:
+        raise ConfigError(file=file, reason="something that is no object stands where servers would be written")
+    held = document or {}
+    try:
+        return {**held, path[0]: document_with(held.get(path[0]), path[1:], value, file)}
+    except ConfigError as error:
+        if error.key is None:
+            error.key = dotted(path[:1])
+        raise
+
+
+def document_without(document: Json, path: tuple[str, ...]) -> Json:
+    """The values of a document without one: what `remove_value` does to its text."""
+    if not isinstance(document, Mapping) or path[0] not in document:
+        return document
+    if len(path) == 1:
+        return {key: value for key, value in document.items() if key != path[0]}
+    return {**document, path[0]: document_without(document[path[0]], path[1:])}
+
+
+def mask_texts(text: str, mask: Callable[[Json], Json], file: str) -> str:
+    """Give the text with every string as `mask`, asked for the whole document, would have it.
+
+    Args:
+        text: a JSON text, with comments or without.
+        mask: takes a document and gives one of the same shape, where some strings are others.
+        file: for messages.
+    """
+    document = _parse(text, file)
+    masked = mask(document)
+    changes = [
+        (start, end, json.dumps(shown, ensure_ascii=False))
+        for start, end, path in _strings(blank_comments(text, file))
+        if isinstance(shown := _at(masked, path), str) and shown != _at(document, path)
+    ]
+    for start, end, shown in reversed(changes):
+        text = text[:start] + shown + text[end:]
+    return text
+
+
+# ── looking ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+def _parse(text: str, file: str) -> Json:
+    value = parse_json(text, file).value
+    if not isinstance(value, Mapping):
+        raise ConfigError(file=file, line=1, column=1, reason="must be an object", remedy='write {"mcpServers": {}}')
+    return value
+
+
+def _checked(text: str, wanted: Json, file: str) -> str:
+    if parse_json(text, file).value != wanted:
+        raise ConfigError(
+            file=file, reason="cannot be edited without changing something else", remedy="edit it by hand"
+        )
+    return text
+
+
+def _root(bare: str) -> int:
+    return bare.index("{")
+
+
+def _object_at(bare: str, at: int) -> _Object:
+    """Look at the object whose brace stands at `at`; `bare` has no comments, but may have trailing commas."""
+    members: list[_Member] = []
+    depth, key, start, value = 0, None, -1, -1
+    for match in TOKEN.finditer(bare, at):
+        lexeme = match.group()
+        if lexeme in "}]":
+            depth -= 1
+            if depth == 0:
+                return _Object(at, match.start(), tuple(members))
+        if depth == 1 and lexeme == ",":
+            members[-1] = members[-1]._replace(comma=match.start())
+        elif depth == 1 and lexeme != ":":
+            if key is None:
+                key, start = str(json.loads(lexeme)), match.start()
+            else:
+                value = match.start() if lexeme not in "}]" else value
+                if lexeme not in "{[":
+                    members.append(_Member(key, start, value, match.end(), -1))
+                    key = None
+        if lexeme in "{[":
+            depth += 1
+    raise AssertionError("the text was parsed before")
+
+
+def _strings(bare: str) -> Iterator[tuple[int, int, tuple[str | int, ...]]]:
+    """Start, end and key path of every string value, in file order."""
+    # Per level: True for an object; its path; the key or index in hand.
+    levels: list[tuple[bool, tuple[str | int, ...]]] = []
+    hands: list[str | int | None] = []
+    for match in TOKEN.finditer(bare):
+        lexeme = match.group()
+        if lexeme in "}]":
+            levels.pop()
+            hands.pop()
+        elif lexeme == ",":
+            hand = hands[-1]
+            hands[-1] = hand + 1 if isinstance(hand, int) else None
+        elif lexeme == ":":
+            continue
+        elif levels and levels[-1][0] and hands[-1] is None:
+            hands[-1] = str(json.loads(lexeme))
+        else:
+            hand = hands[-1] if hands else None
+            path = () if not levels or hand is None else (*levels[-1][1], hand)
+            if lexeme in "{[":
+                levels.append((lexeme == "{", path))
+                hands.append(None if lexeme == "{" else 0)
+            elif lexeme.startswith('"'):
+                yield match.start(), match.end(), path
+
+
+def _at(document: Json, path: tuple[str | int, ...]) -> Json:
+    for step in path:
+        if isinstance(step, str) and isinstance(document, Mapping):
+            document = document.get(step)
+        elif isinstance(step, int) and isinstance(document, list | tuple):
+            document = document[step]
+        else:
+            return None
+    return document
+
+
+# ── layout ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+def _newline(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
+
+
+def _margin(text: str, at: int) -> str | None:
+    """The blanks before `at` when nothing else stands before it on its line, else None."""
+    before = text[text.rfind("\n", 0, at) + 1 : at]
+    return before if not before.strip() else None
+
+
+def _unit(text: str) -> str:
+    """One level of indentation, as the file has it."""
+    found = re.search(r'^([ \t]+)"', text, re.MULTILINE)
+    return found[1] if found else INDENT
+
+
+def _drawn(value: Json, text: str, margin: str | None) -> str:
+    """`value` as JSON in the layout of `text`; on one line when `margin` is None."""
+    if margin is None:
+        return json.dumps(value, ensure_ascii=False)
+    lines = json.dumps(value, ensure_ascii=False, indent=_unit(text)).split("\n")
+    return (_newline(text) + margin).join(lines)
+
+
+def _line_margin(text: str, at: int) -> str:
+    """The blanks at the beginning of the line that holds `at`."""
+    line = text[text.rfind("\n", 0, at) + 1 : at]
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _replace(text: str, bare: str, member: _Member, value: Json) -> str:
+    is_one_line = "\n" not in text[member.start : member.end] and bare[member.value] in "{["
+    margin = None if is_one_line else _margin(text, member.start)
+    return text[: member.value] + _drawn(value, text, margin) + text[member.end :]
+
+
+def _insert(text: str, bare: str, held: _Object, key: str, value: Json) -> str:
+    name = json.dumps(key, ensure_ascii=False) + ": "
+    if held.members:
+        last = held.members[-1]
+        margin = _margin(text, last.start)
+        has_comma = last.comma >= 0
+        at = last.comma + 1 if has_comma else last.end
+        if margin is None:
+            drawn = (" " if has_comma else ", ") + name + _drawn(value, text, None)
+            return text[:at] + drawn + text[at:]
+        drawn = _newline(text) + margin + name + _drawn(value, text, margin) + ("," if has_comma else "")
+        # A remark behind the last member stays beside it.
+        below = _line_end(text, bare, at)
+        comma = "" if has_comma else ","
+        return text[:at] + comma + text[at:below] + drawn + text[below:]
+    inner = text[held.open + 1 : held.close]
+    at = held.open + 1 + len(inner.rstrip())
+    is_one_line = "\n" not in text.strip() and bare.strip() != "{}" and not inner.strip()
+    if is_one_line:
+        return text[:at] + name + _drawn(value, text, None) + text[held.close :]
+    outer = _line_margin(text, held.open)
+    margin = outer + _unit(text)
+    drawn = _newline(text) + margin + name + _drawn(value, text, margin)
+    return text[:at] + drawn + _newline(text) + outer + text[held.close :]
+
+
+def _line_end(text: str, bare: str, at: int) -> int:
+    """Where the line of `at` ends, when only remarks follow and the line's end is not inside of one; else `at`."""
+    end = bare.find("\n", at)
+    if end < 0 or bare[at:end].strip():
+        return at
+    end -= text[end - 1] == "\r" and end > at
+    inside = re.compile(r"/\*(?:(?!\*/).)*\Z", re.DOTALL)
+    is_line_remark = "//" in text[at:end] and "/*" not in text[at:end].split("//", 1)[0]
+    return at if not is_line_remark and inside.search(text[at:end]) else end
+
+
+def _cut(text: str, bare: str, held: _Object, index: int) -> str:
+    member = held.members[index]
+    end = member.comma + 1 if member.comma >= 0 else member.end
+    stop = _line_end(text, bare, end)
+    if _margin(text, member.start) is not None and (stop > end or text[end : end + 2].startswith(("\n", "\r\n"))):
+        # The member has its lines for itself: they go, with the line end before them.
+        start = text.rfind("\n", 0, member.start)
+        start -= text[start - 1 : start] == "\r"
+        start, end = max(start, held.open + 1), stop
+    else:
+        start = member.start
+        end += len(text[end:]) - len(text[end:].lstrip(" \t"))
+    before = text[:start]
+    if member.comma < 0 and index > 0:
+        # The last one goes: so does the comma that led to it, and the blanks between when they share a line.
+        comma = held.members[index - 1].comma
+        is_beside = start == member.start and not text[comma + 1 : start].strip(" \t")
+        before = text[:comma] + ("" if is_beside else text[comma + 1 : start])
+    cut = before + text[end:]
+    close = cut.index("}", held.open)
+    if len(held.members) == 1 and not cut[held.open + 1 : close].strip():
+        return cut[: held.open + 1] + cut[close:]
+    return cut
