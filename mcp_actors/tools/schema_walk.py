@@ -9,6 +9,7 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
@@ -22,9 +23,10 @@ if TYPE_CHECKING:
 __all__ = [
     "LIST_KEYWORDS",
     "MAP_KEYWORDS",
+    "REFERENCE_KEYWORDS",
     "SCHEMA_KEYWORDS",
+    "References",
     "is_local",
-    "resolve_local",
     "subschemas",
 ]
 
@@ -37,6 +39,8 @@ SCHEMA_KEYWORDS: Final = frozenset(
     {"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"}
     | {"unevaluatedItems", "unevaluatedProperties", "additionalItems", "contentSchema"}
 )
+# Keywords whose value is a reference to a schema.
+REFERENCE_KEYWORDS: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 _HOLDERS: Final = MAP_KEYWORDS | LIST_KEYWORDS | SCHEMA_KEYWORDS
 
 
@@ -73,34 +77,50 @@ def is_local(reference: str) -> bool:
     return reference.startswith("#")
 
 
-def resolve_local(root: JsonObject, reference: str) -> Json:
-    """Follow a reference inside the document `root`: a JSON pointer, or the name of an anchor.
+class References:
+    """Follows the references of one document; what was found is remembered."""
 
-    Raises:
-        LookupError: it points nowhere, or out of the document.
-    """
-    if not is_local(reference):
-        raise LookupError(reference)
-    fragment = unquote(reference[1:])
-    if fragment and not fragment.startswith("/"):
-        return _find_anchor(root, fragment)
-    found: Json = root
-    for token in fragment.split("/")[1:]:
-        key = token.replace("~1", "/").replace("~0", "~")
-        if isinstance(found, Mapping):
-            found = found[key]
-        elif is_list(found) and key.isascii() and key.isdecimal() and len(key) < 10:
-            found = found[int(key)]
-        else:
+    def __init__(self, root: JsonObject) -> None:
+        self._root = root
+        # Maps reference -> what it points to.
+        self._known: dict[str, Json] = {}
+
+    def resolve(self, reference: str) -> Json:
+        """Follow a reference: a JSON pointer, or the name of an anchor.
+
+        Raises:
+            LookupError: it points nowhere, or out of the document.
+        """
+        if reference not in self._known:
+            self._known[reference] = self._find(reference)
+        return self._known[reference]
+
+    def _find(self, reference: str) -> Json:
+        if not is_local(reference):
             raise LookupError(reference)
-    return found
+        fragment = unquote(reference[1:])
+        if fragment and not fragment.startswith("/"):
+            return self._anchors[fragment]
+        found: Json = self._root
+        for token in fragment.split("/")[1:]:
+            key = token.replace("~1", "/").replace("~0", "~")
+            if isinstance(found, Mapping):
+                found = found[key]
+            elif is_list(found) and key.isascii() and key.isdecimal() and len(key) < 10:
+                found = found[int(key)]
+            else:
+                raise LookupError(reference)
+        return found
 
-
-def _find_anchor(root: JsonObject, name: str) -> Json:
-    waiting: list[JsonObject] = [root]
-    while waiting:
-        schema = waiting.pop()
-        if name in (schema.get("$anchor"), schema.get("$dynamicAnchor")):
-            return schema
-        waiting.extend(inner for _, inner in subschemas(schema) if isinstance(inner, Mapping))
-    raise LookupError(name)
+    @cached_property
+    def _anchors(self) -> dict[str, Json]:
+        anchors: dict[str, Json] = {}
+        waiting: list[JsonObject] = [self._root]
+        while waiting:
+            schema = waiting.pop()
+            for keyword in ("$anchor", "$dynamicAnchor"):
+                name = schema.get(keyword)
+                if isinstance(name, str):
+                    anchors.setdefault(name, schema)
+            waiting.extend(inner for _, inner in subschemas(schema) if isinstance(inner, Mapping))
+        return anchors

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from attrs import define, field, frozen
 
 from mcp_actors.tools.sanitise import is_list
-from mcp_actors.tools.schema_walk import is_local, resolve_local, subschemas
+from mcp_actors.tools.schema_walk import REFERENCE_KEYWORDS, References, is_local, subschemas
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,8 +30,6 @@ MAX_SCHEMA_DEPTH: Final = 64
 MAX_SCHEMA_NODES: Final = 10_000
 # Combinators inside combinators at the root that are followed; also bounds chains of references.
 MAX_FLATTENED: Final = 500
-# Finding an anchor walks the whole schema.
-MAX_REFERENCES: Final = 500
 
 _TYPES: Final = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
 _EMPTY: Final[JsonObject] = {"type": "object", "properties": {}}
@@ -150,7 +148,7 @@ def _check(root: JsonObject) -> None:
     """Refuse a schema that is malformed, too large, or points out of itself or nowhere."""
     waiting: list[tuple[str, Json, int]] = [("", root, 0)]
     seen = 0
-    known: dict[str, Json] = {}
+    references = References(root)
     while waiting:
         path, schema, depth = waiting.pop()
         seen += 1
@@ -164,7 +162,7 @@ def _check(root: JsonObject) -> None:
         if not isinstance(schema, Mapping):
             raise _Refused(f"{place} is not a schema")
         _check_words(schema, place)
-        _check_references(root, schema, place, known)
+        _check_references(references, schema, place)
         waiting.extend((f"{path}/{where}", inner, depth + 1) for where, inner in subschemas(schema))
 
 
@@ -179,22 +177,19 @@ def _check_words(schema: JsonObject, place: str) -> None:
         raise _Refused(f"{place} has an 'enum' that is not a list")
 
 
-def _check_references(root: JsonObject, schema: JsonObject, place: str, known: dict[str, Json]) -> None:
-    """Refuse a reference that leaves the document or points nowhere. `known` maps reference -> what it points to."""
-    for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
+def _check_references(references: References, schema: JsonObject, place: str) -> None:
+    """Refuse a reference that leaves the document or points nowhere."""
+    for keyword in REFERENCE_KEYWORDS:
         if keyword not in schema:
             continue
         reference = schema[keyword]
         if not isinstance(reference, str) or not is_local(reference):
             raise _Refused(f"{place} refers to another document, which is never fetched")
-        if reference not in known:
-            if len(known) >= MAX_REFERENCES:
-                raise _Refused(f"inputSchema has more than {MAX_REFERENCES} different references")
-            try:
-                known[reference] = resolve_local(root, reference)
-            except LookupError:
-                raise _Refused(f"{place} refers to {ascii(reference)[:80]}, which does not exist") from None
-        if not isinstance(known[reference], Mapping | bool):
+        try:
+            target = references.resolve(reference)
+        except LookupError:
+            raise _Refused(f"{place} refers to {ascii(reference)[:80]}, which does not exist") from None
+        if not isinstance(target, Mapping | bool):
             raise _Refused(f"{place} refers to {ascii(reference)[:80]}, which is not a schema")
 
 
@@ -244,7 +239,7 @@ class _Parts:
 
 def _flatten(root: JsonObject) -> AcceptedSchema:
     budget = [MAX_FLATTENED]
-    parts = _gather(root, root, budget, is_root=True)
+    parts = _gather(References(root), root, budget, is_root=True)
     dropped = {"$ref", *_COMBINATORS}
     shape: dict[str, Json] = {key: value for key, value in root.items() if key not in dropped}
     shape["type"] = "object"
@@ -254,7 +249,7 @@ def _flatten(root: JsonObject) -> AcceptedSchema:
     return AcceptedSchema(shape, " ".join(parts.sentences))
 
 
-def _gather(root: JsonObject, schema: JsonObject, budget: list[int], *, is_root: bool = False) -> _Parts:
+def _gather(references: References, schema: JsonObject, budget: list[int], *, is_root: bool = False) -> _Parts:
     budget[0] -= 1
     if budget[0] < 0:
         raise _Refused("inputSchema has too many combinators at its root, or refers to itself")
@@ -268,8 +263,8 @@ def _gather(root: JsonObject, schema: JsonObject, budget: list[int], *, is_root:
     required = schema.get("required")
     parts.required.update((name, None) for name in (required if is_list(required) else ()) if isinstance(name, str))
 
-    for branch in (*_referred(root, schema), *_branches(schema, "allOf")):
-        inner = _gather(root, branch, budget)
+    for branch in (*_referred(references, schema), *_branches(schema, "allOf")):
+        inner = _gather(references, branch, budget)
         parts.absorb(inner, "allOf")
         parts.required.update(inner.required)
         parts.sentences += inner.sentences
@@ -277,7 +272,7 @@ def _gather(root: JsonObject, schema: JsonObject, budget: list[int], *, is_root:
         branches = [branch for branch in _branches(schema, keyword) if _is_object_like(branch)]
         if keyword in schema and not branches:
             raise _Refused(f"no branch of 'inputSchema/{keyword}' is an object")
-        options = [_gather(root, branch, budget) for branch in branches]
+        options = [_gather(references, branch, budget) for branch in branches]
         union = _Parts()
         for option in options:
             union.absorb(option, "anyOf")
@@ -288,9 +283,9 @@ def _gather(root: JsonObject, schema: JsonObject, budget: list[int], *, is_root:
     return parts
 
 
-def _referred(root: JsonObject, schema: JsonObject) -> tuple[JsonObject, ...]:
+def _referred(references: References, schema: JsonObject) -> tuple[JsonObject, ...]:
     reference = schema.get("$ref")
-    target = resolve_local(root, reference) if isinstance(reference, str) else None
+    target = references.resolve(reference) if isinstance(reference, str) else None
     return (target,) if isinstance(target, Mapping) else ()
 
 
