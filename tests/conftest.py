@@ -1,17 +1,30 @@
-"""Shared by all tests: every async test runs under a deadline on trio's clock, so a hang fails instead of hanging."""
+"""Shared by all tests: no async test hangs, and no message of our client may be against the types of its revision.
+
+Every async test runs under a deadline on trio's clock, so a hang fails instead of hanging.
+"""
 
 from __future__ import annotations
 
 import functools
 import inspect
+from typing import TYPE_CHECKING
 
 import pytest
 import trio
 from hypothesis import HealthCheck, settings
 
+from mcp_actors.actors import connection
+from tests.wire_validator import VIOLATIONS, CheckedSession
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
 # No test is judged by the speed of the machine: what is slow is seen by the benchmarks.
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("house")
+
+# The one patch of the suite: an instrument that must be in every test cannot be an argument of each.
+connection.Session = CheckedSession
 
 DEADLINE = 60.0  # virtual seconds under autojump_clock, real ones without
 
@@ -31,3 +44,13 @@ def _bounded(test, deadline: float):  # a hang jumps to this deadline and fails 
             await test(*args, **kwargs)
 
     return run
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, object, object]:
+    """Fail a test in which our client sent what the types of its revision do not allow."""
+    VIOLATIONS.clear()
+    outcome = yield
+    if VIOLATIONS:
+        pytest.fail("our client broke the types of the wire:\n" + "\n".join(VIOLATIONS[:20]), pytrace=False)
+    return outcome
