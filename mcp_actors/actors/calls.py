@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import trio
 from attrs import evolve
 
-from mcp_actors.actors.slots import Slot
+from mcp_actors.actors.slots import SendAgain, Slot
 from mcp_actors.errors import McpActorsError
 
 if TYPE_CHECKING:
@@ -46,6 +46,10 @@ class Calls:
         # Waiting callers by request id; the session knows them too, this is for deadlines and exchanges.
         self._slots: dict[RequestId, Slot] = {}
         self._watchdog = trio.CancelScope()
+        # Why there will be no answers any more; None while there may be.
+        self._error: McpActorsError | None = None
+        # Where new requests wait while a wire session is renewed; None while none is.
+        self._gate: trio.Event | None = None
 
     def __len__(self) -> int:
         return len(self._slots)
@@ -55,8 +59,27 @@ class Calls:
     ) -> bytes:
         """Send one request and wait for its answer. See `Connection.request`."""
         deadline = trio.current_time() + timeout
+        try:
+            return await self._ask_once(method, params, deadline, on_progress, is_resend=False)
+        except SendAgain:
+            return await self._ask_once(method, params, deadline, on_progress, is_resend=True)
+
+    async def _ask_once(
+        self,
+        method: str,
+        params: JsonObject | None,
+        deadline: float,
+        on_progress: ProgressCallback | None,
+        *,
+        is_resend: bool,
+    ) -> bytes:
+        while self._gate is not None:
+            with trio.fail_at(deadline):
+                await self._gate.wait()
+            if self._error is not None:
+                raise evolve(self._error)
         slot = Slot(deadline)
-        frame = self._session.request(method, params, slot, wants_progress=on_progress is not None)
+        frame = self._session.request(method, params, slot, wants_progress=on_progress is not None, is_resend=is_resend)
         request_id = frame.request_id
         assert request_id is not None
         self._slots[request_id] = slot
@@ -72,6 +95,17 @@ class Calls:
             del self._slots[request_id]
             if slot.is_open:
                 self._withdraw(request_id, slot, "cancelled by the caller")
+
+    def hold(self) -> None:
+        """Let new requests wait: a wire session is being renewed."""
+        if self._gate is None:
+            self._gate = trio.Event()
+
+    def release(self) -> None:
+        """Let those that wait go on."""
+        gate, self._gate = self._gate, None
+        if gate is not None:
+            gate.set()
 
     async def _run_exchange(self, frame: Frame, slot: Slot) -> None:
         with trio.CancelScope() as slot.exchange:
@@ -119,6 +153,8 @@ class Calls:
 
     def fail_all(self, error: McpActorsError) -> None:
         """Fail every call, each with an error of its own: a raised exception collects tracebacks."""
+        self._error = error
+        self.release()
         for slot in self._session.abandon():
             slot.fail(evolve(error))
             if slot.exchange is not None:

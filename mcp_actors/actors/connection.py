@@ -23,6 +23,7 @@ from mcp_actors.actors.calls import Calls
 from mcp_actors.actors.hosting import Answering, Host
 from mcp_actors.actors.lists import Lists
 from mcp_actors.actors.outgoing import Outgoing
+from mcp_actors.actors.slots import SendAgain
 from mcp_actors.errors import McpActorsError, TransportBroken, TransportClosed, TransportError
 from mcp_actors.protocol.events import (
     ErrorReceived,
@@ -30,13 +31,15 @@ from mcp_actors.protocol.events import (
     ListChanged,
     PeerFault,
     ProgressReceived,
+    Resend,
     ResponseReceived,
     ServerRequestCancelled,
     ServerRequestReceived,
+    SessionExpired,
     SessionFailed,
     SessionReady,
 )
-from mcp_actors.protocol.session import Session, SessionSettings
+from mcp_actors.protocol.session import Session, SessionSettings, SessionState
 from mcp_actors.protocol.types import Era
 from mcp_actors.transports.base import Diagnostics
 
@@ -98,6 +101,8 @@ class Connection:
         self._outgoing: Outgoing
         # Rung when the handshake moved.
         self._moved = trio.Event()
+        # Rung when the server forgot the wire session.
+        self._expired = trio.Event()
         self._failure: McpActorsError | None = None
         self._must_reopen = False
         # What it listed, kept fresh by `run`.
@@ -133,12 +138,14 @@ class Connection:
             await opened.wait()
             self._nursery.start_soon(self._outgoing.send_all)
             self._nursery.start_soon(self._calls.watch_deadlines, self._react)
-            await self._shake_hands()
-            if self.info is not None:
-                self._outgoing.is_strict = False
-                task_status.started(self.info)
-                self._transport.session_ready(self.info)
-                await self.lists.keep_fresh()
+            self.info = await self._shake_hands(self._session.open)
+            if self.info is None:
+                return
+            task_status.started(self.info)
+            self._nursery.start_soon(self.lists.keep_fresh)
+            while True:
+                await self._expired.wait()
+                await self._renew()
 
     def _session_settings(self, pinned: Era | None) -> SessionSettings:
         is_exchange = self._transport.is_exchange
@@ -162,18 +169,39 @@ class Connection:
             self._nursery.cancel_scope.cancel()
         finally:
             # Transports tell of their end before they clean up; this is for those that forget.
-            self.close(TransportClosed(server=self.spec.name))
+            if not self._must_reopen:
+                self.close(TransportClosed(server=self.spec.name))
 
-    async def _shake_hands(self) -> None:
-        self._session.open(trio.current_time())
+    async def _shake_hands(self, begin: Callable[[float], None]) -> ServerInfo | None:
+        """Begin a wire session and wait until calls may go; None when the transport has died of the probe."""
+        self._outgoing.is_strict = True
+        begin(trio.current_time())
         self._react()
         # READY means that `notifications/initialized` has gone before any request of a caller (A08).
-        while (self.info is None or self._outgoing.unsent) and not self._must_reopen:
+        while self._session.state is not SessionState.READY or self._outgoing.unsent:
             if self._failure is not None:
                 raise self._failure
+            if self._must_reopen:
+                return None
             self._calls.watch_for(self._session.next_deadline)
             self._moved = trio.Event()
             await self._moved.wait()
+        self._outgoing.is_strict = False
+        info = self._session.info
+        assert info is not None
+        self._transport.session_ready(info)
+        return info
+
+    async def _renew(self) -> None:
+        """Begin a new wire session for the one that the server forgot; calls wait meanwhile (S205, fault 32)."""
+        self._expired = trio.Event()
+        logger.debug("%s = the wire session expired", self._tag)
+        with trio.move_on_after(self._settings.connect_timeout) as limit:
+            self.info = await self._shake_hands(self._session.renew)
+        if limit.cancelled_caught:
+            raise TransportBroken(server=self.spec.name, reason="the server forgot the session and begins no other")
+        self.lists.mark_all()
+        self._calls.release()
 
     def _move(self) -> None:
         self._moved.set()
@@ -281,10 +309,16 @@ class Connection:
                 waiter.fail(error)
             case ProgressReceived(waiter):
                 waiter.report(event)
+            case SessionExpired(waiter, _, needs_renewal):
+                if needs_renewal:
+                    self._calls.hold()
+                    self._expired.set()
+                waiter.fail(SendAgain())
+            case Resend(waiter):
+                waiter.fail(SendAgain())
             case ListChanged(kind):
                 self.lists.mark(kind)
-            case SessionReady(info):
-                self.info = info
+            case SessionReady():
                 self._move()
             case SessionFailed(error):
                 error.server = self.spec.name

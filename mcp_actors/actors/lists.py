@@ -68,6 +68,11 @@ class Lists:
             self._stale.add(kind)
             self._bell.set()
 
+    def mark_all(self) -> None:
+        """Note that nothing of what was listed can be trusted any more: the server began anew."""
+        self._stale = set(_KINDS)
+        self._bell.set()
+
     async def keep_fresh(self) -> None:
         """Fetch, tell the registry, and again after every `mark`. Runs until cancelled.
 

@@ -17,7 +17,7 @@ from attrs import frozen
 if TYPE_CHECKING:
     from mcp_actors.protocol.events import ProgressReceived
 
-__all__ = ["Progress", "ProgressCallback", "Slot"]
+__all__ = ["Progress", "ProgressCallback", "SendAgain", "Slot"]
 
 
 @frozen
@@ -31,6 +31,10 @@ class Progress:
 
 # Called in the caller's own task; may be a coroutine function. Reports that come faster than it runs coalesce (B16).
 ProgressCallback: TypeAlias = Callable[[Progress], Awaitable[None] | None]
+
+
+class SendAgain(Exception):
+    """The request certainly did not run and may be sent once more (S205). Never leaves `calls`."""
 
 
 class Slot:

@@ -1,0 +1,446 @@
+"""Owns the pending questions of all servers: hooks, then policy, then a person, one dialog at a time.
+
+What this is not: the session that a question came from; `asking` stands between the two. Nor a judge: what may be asked
+and sent is decided by `elicitation`.
+
+Rules.
+
+1. Every question is answered exactly once. Withdrawn, too many, or shut down: cancel (S295).
+2. A person sees one dialog at a time, the oldest question first, over all servers (S287). Hooks hold up no dialog.
+3. The loop waits for nobody: each question is a task of its own, beginning with the hooks (law 7).
+4. What a person, a hook or another door answers is judged before it is sent (S292).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from itertools import count
+from typing import TYPE_CHECKING
+
+import trio
+from attrs import define, evolve, field
+
+from mcp_actors.actors.mailbox import Mailbox
+from mcp_actors.actors.questions import (
+    AnswerQuestion,
+    AskQuestion,
+    CompleteUrl,
+    DialogOpened,
+    ElicitorMessage,
+    PendingQuestion,
+    Phase,
+    QuestionAnswered,
+    QuestionQueued,
+    QuestionWarned,
+    UrlCompleted,
+    WithdrawQuestion,
+    WithdrawQuestions,
+)
+from mcp_actors.elicitation.hook_outcomes import (
+    Failed,
+    combine,
+    prefill,
+    read_end,
+    revise_answer,
+    settle_question,
+)
+from mcp_actors.elicitation.hooks import HookContext, HookEvent, Hooks, hook_input
+from mcp_actors.elicitation.policy import AskPerson, Mode, Policy, Settled, decide, judge_answer
+from mcp_actors.elicitation.queue import Queue
+from mcp_actors.elicitation.requests import (
+    CANCELLED,
+    INTERNAL_ERROR,
+    Action,
+    Answer,
+    InputRequest,
+    Outcome,
+    RefusedRequest,
+    Stage,
+)
+from mcp_actors.errors import ActorGone, McpActorsError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from mcp_actors.actors.mailbox import Envelope
+    from mcp_actors.actors.questions import CallClock, ElicitorEvent, Prompter, RunHook
+    from mcp_actors.elicitation.hook_outcomes import HookEnd, Verdict
+    from mcp_actors.elicitation.hooks import Handler
+    from mcp_actors.jsontypes import JsonObject
+
+__all__ = ["Elicitor"]
+
+logger = logging.getLogger("mcp_actors.elicitor")
+
+# The loop never waits, so this only has to hold what one turn of the scheduler brings.
+MAILBOX_SIZE = 1024
+# URL questions whose completion may still be told; the oldest are forgotten.
+MAX_KNOWN_URLS = 1024
+GONE = {"": "this question is not open any more"}
+
+
+@define(eq=False)
+class _Entry:
+    """One open question. Its task owns it; the loop may settle it from outside."""
+
+    number: int
+    question: AskQuestion
+    # Holds the reply that is owed.
+    envelope: Envelope[ElicitorMessage]
+    since: float
+    # As a person is shown it: without what must not be asked, with what hooks filled in.
+    request: InputRequest
+    phase: Phase = Phase.HOOKS
+    # What is sent, and who said so; written once.
+    outcome: Outcome | None = None
+    by: str = "shutdown"
+    # What a person said, already judged, at another door or by the server's notice.
+    given: Answer | None = None
+    # Whether the call's clocks stand still.
+    is_paused: bool = False
+    # Set when the dialog may open.
+    turn: trio.Event = field(factory=trio.Event)
+    # The whole task, and the part of it in which a person is asked.
+    scope: trio.CancelScope = field(factory=trio.CancelScope)
+    dialog: trio.CancelScope = field(factory=trio.CancelScope)
+
+    def settle(self, outcome: Outcome, by: str) -> None:
+        if self.outcome is None:
+            self.outcome, self.by = outcome, by
+
+    def withdraw(self) -> None:
+        self.settle(CANCELLED, "withdrawn")
+        self.scope.cancel()
+
+    def give(self, answer: Answer, by: str) -> None:
+        self.given, self.by = answer, by
+        self.dialog.cancel()
+
+    def show(self) -> PendingQuestion:
+        return PendingQuestion(self.number, self.phase, self.since, self.request)
+
+
+class Elicitor:
+    """The actor that gets questions answered. `run` is its task; `ask` is called by many."""
+
+    def __init__(
+        self,
+        prompter: Prompter | None,
+        *,
+        report: Callable[[ElicitorEvent], None],
+        run_hook: RunHook,
+        policy: Policy | None = None,
+        hooks: Hooks | None = None,
+        context: HookContext | None = None,
+    ) -> None:
+        """Make the actor.
+
+        Args:
+            prompter: asks a person; None: there is none, and what no hook or policy answers is declined (S293).
+            report: takes each event; called in tasks of this actor, must not raise or block.
+            run_hook: runs one hook.
+            policy: who answers; by default the person.
+            hooks: what looks at questions and answers.
+            context: what hooks are told of us.
+        """
+        self.mailbox: Mailbox[ElicitorMessage] = Mailbox("elicitor", size=MAILBOX_SIZE)
+        self.policy = policy or Policy()
+        self.answered = 0
+        self._prompter = prompter
+        self._report = report
+        self._run_hook = run_hook
+        self._hooks = hooks or Hooks()
+        self._context = context or HookContext()
+        self._queue = Queue(self.policy.max_per_server, self.policy.max_open)
+        # Maps number -> open question, oldest first.
+        self._entries: dict[int, _Entry] = {}
+        self._numbers = count(1)
+        # Maps (server, elicitation id) -> whether the server told of its completion; oldest first.
+        self._urls: dict[tuple[str, str], bool] = {}
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Take questions and get them answered. Runs until cancelled; what is open then is answered with cancel."""
+        with self.mailbox:
+            async with trio.open_nursery() as nursery:
+                task_status.started()
+                while True:
+                    self._receive(await self.mailbox.receive(), nursery)
+
+    async def ask(self, request: InputRequest, clock: CallClock | None = None) -> Outcome:
+        """Get one question answered.
+
+        Args:
+            request: what is asked.
+            clock: stopped while a person is asked.
+
+        Returns:
+            The answer; or an error for the server, when the host's own prompter failed (fault 76).
+
+        Cancellation:
+            Safe. The question is withdrawn, its dialog closed; telling so is shielded and waits for nobody.
+
+        Source:
+            S286-S289, S295.
+        """
+        question = AskQuestion(request, clock)
+        is_answered = False
+        try:
+            outcome = await self.mailbox.ref.ask(question)
+            is_answered = True
+        except ActorGone:
+            is_answered = True
+            return CANCELLED
+        finally:
+            if not is_answered:
+                with trio.CancelScope(shield=True), contextlib.suppress(ActorGone):
+                    await self.mailbox.ref.tell(WithdrawQuestion(question))
+        return outcome
+
+    @property
+    def pending(self) -> tuple[PendingQuestion, ...]:
+        """The open questions, oldest first. Reading has no side effects."""
+        return tuple(entry.show() for entry in self._entries.values())
+
+    def __repr__(self) -> str:
+        opened = sum(entry.phase is Phase.OPEN for entry in self._entries.values())
+        return f"<Elicitor | dialogs: {opened} | questions: {len(self._entries)} open, {self.answered} answered>"
+
+    # ── messages ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _receive(self, envelope: Envelope[ElicitorMessage], nursery: trio.Nursery) -> None:
+        message = envelope.message
+        if isinstance(message, AskQuestion):
+            self._admit(message, envelope, nursery)
+            return
+        with envelope:
+            match message:
+                case WithdrawQuestion(question):
+                    self._withdraw(entry for entry in self._entries.values() if entry.question is question)
+                case WithdrawQuestions(server, call):
+                    self._withdraw(
+                        entry
+                        for entry in self._entries.values()
+                        if entry.request.server == server and call in (None, entry.request.call)
+                    )
+                case CompleteUrl(server, elicitation_id):
+                    self._complete(server, elicitation_id)
+                case AnswerQuestion(number, answer):
+                    envelope.resolve(self._take_answer(self._entries.get(number), answer))
+
+    def _admit(self, question: AskQuestion, envelope: Envelope[ElicitorMessage], nursery: trio.Nursery) -> None:
+        request, number = question.request, next(self._numbers)
+        url = (request.server, request.elicitation_id) if request.elicitation_id is not None else None
+        entry = _Entry(number, question, envelope, trio.current_time(), request)
+        if not self._queue.arrive(number, request.server):
+            self._warn(request.server, "asks too much at once; the question was cancelled")
+            entry.settle(CANCELLED, "full")
+        elif url is not None and request.stage is Stage.FIRST:
+            self._remember(url)
+        elif url is not None and self._urls.get(url):
+            entry.settle(Answer(Action.ACCEPT), "notice")
+        self._entries[number] = entry
+        handlers = self._hooks.select(HookEvent.ELICITATION, request.server) if request.stage is Stage.FIRST else ()
+        if not handlers and entry.outcome is None:
+            # Here and not in its task: tasks start in any order, questions queue in theirs.
+            self._decide(entry)
+        nursery.start_soon(self._serve, entry, handlers)
+
+    def _remember(self, url: tuple[str, str]) -> None:
+        self._urls.pop(url, None)
+        self._urls[url] = False
+        if len(self._urls) > MAX_KNOWN_URLS:
+            del self._urls[next(iter(self._urls))]
+
+    def _complete(self, server: str, elicitation_id: str) -> None:
+        """Take a notice; one for an id that is unknown or done is no matter (F10)."""
+        url = (server, elicitation_id)
+        if self._urls.get(url, True):
+            return
+        self._urls[url] = True
+        self._report(UrlCompleted(server, elicitation_id))
+        for entry in self._entries.values():
+            shown = entry.request
+            if shown.stage is Stage.COMPLETION and (shown.server, shown.elicitation_id) == url:
+                entry.give(Answer(Action.ACCEPT), "notice")
+
+    def _withdraw(self, entries: Iterator[_Entry]) -> None:
+        for entry in entries:
+            entry.withdraw()
+
+    def _take_answer(self, entry: _Entry | None, answer: Answer) -> Mapping[str, str]:
+        if entry is None or entry.phase is Phase.HOOKS or entry.outcome is not None or entry.given is not None:
+            return GONE
+        judged = judge_answer(entry.request, answer)
+        if not isinstance(judged, Answer):
+            return judged
+        entry.give(judged, "person")
+        return {}
+
+    # ── one question ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _decide(self, entry: _Entry) -> None:
+        """Ask the policy; let the question wait for a person if that is what it says."""
+        request = entry.request
+        if request.stage is Stage.FIRST:
+            match decide(self.policy, request, has_prompter=self._prompter is not None):
+                case Settled(answer, reason):
+                    entry.settle(answer, "policy")
+                    logger.debug("[MCP:%s] = %s: %s", request.server, answer.action, reason)
+                    if answer.action is not Action.ACCEPT:
+                        self._warn(request.server, f"its question was answered with {answer.action}: {reason}")
+                    return
+                case AskPerson(shown, notes):
+                    entry.request = shown
+                    for note in notes:
+                        self._warn(request.server, note)
+        entry.phase = Phase.WAITING
+        if entry.question.clock is not None:
+            entry.question.clock.pause()
+            entry.is_paused = True
+        if self._asks_person:
+            self._queue.line_up(entry.number)
+            self._report(QuestionQueued(entry.show()))
+            self._give_turn()
+
+    @property
+    def _asks_person(self) -> bool:
+        return self._prompter is not None and self.policy.mode is Mode.ASK
+
+    def _give_turn(self) -> None:
+        number = self._queue.next_turn()
+        if number is not None:
+            self._entries[number].turn.set()
+
+    async def _serve(self, entry: _Entry, handlers: tuple[Handler, ...]) -> None:
+        with entry.envelope:
+            try:
+                with entry.scope:
+                    await self._get_answer(entry, handlers)
+            finally:
+                self._leave(entry)
+
+    def _leave(self, entry: _Entry) -> None:
+        """Answer what is owed and let the next one come. No await: it runs while being cancelled, too."""
+        entry.settle(CANCELLED, "shutdown")
+        entry.envelope.resolve(entry.outcome)
+        self.answered += 1
+        del self._entries[entry.number]
+        self._close_dialog(entry)
+        self._queue.leave(entry.number)
+        action = entry.outcome.action if isinstance(entry.outcome, Answer) else None
+        self._report(QuestionAnswered(entry.number, entry.request.server, action, entry.by))
+
+    def _close_dialog(self, entry: _Entry) -> None:
+        """End the part in which a person is asked: the clocks go on, the next dialog may open."""
+        if entry.is_paused and entry.question.clock is not None:
+            entry.is_paused = False
+            entry.question.clock.resume()
+        self._queue.close_dialog(entry.number)
+        self._give_turn()
+
+    async def _get_answer(self, entry: _Entry, handlers: tuple[Handler, ...]) -> None:
+        if handlers:
+            await self._ask_hooks(entry, handlers)
+        if entry.outcome is not None:
+            return
+        answer: Outcome | None = None
+        with entry.dialog:
+            answer = await self._ask_person(entry)
+        if entry.given is not None:
+            answer = entry.given
+        else:
+            entry.by = "person" if isinstance(answer, Answer) else "failed"
+        self._close_dialog(entry)
+        if isinstance(answer, Answer) and entry.request.stage is Stage.FIRST:
+            answer = await self._ask_result_hooks(entry, answer)
+        entry.settle(answer or CANCELLED, entry.by)
+
+    async def _ask_person(self, entry: _Entry) -> Outcome:
+        """Wait for the turn and ask until the answer fits; without a person, wait for the server's notice alone."""
+        if entry.request.stage is Stage.COMPLETION:
+            with trio.move_on_after(self.policy.completion_timeout):
+                if not self._asks_person:
+                    await trio.sleep_forever()
+                return await self._converse(entry)
+            self._warn(entry.request.server, "nobody said that the page is done")
+            return CANCELLED
+        return await self._converse(entry)
+
+    async def _converse(self, entry: _Entry) -> Outcome:
+        await entry.turn.wait()
+        entry.phase = Phase.OPEN
+        self._report(DialogOpened(entry.show()))
+        for _ in range(self.policy.max_attempts):
+            answer = await self._prompt(entry.request)
+            if not isinstance(answer, Answer):
+                return answer
+            judged = judge_answer(entry.request, answer)
+            if isinstance(judged, Answer):
+                return judged
+            entry.request = evolve(prefill(entry.request, answer.content or {}), problems=judged)
+        self._warn(entry.request.server, "no answer fits the form; the question was cancelled")
+        return CANCELLED
+
+    async def _prompt(self, request: InputRequest) -> Outcome:
+        assert self._prompter is not None
+        try:
+            answer = await self._prompter.ask(request)
+            if not isinstance(answer, Answer):
+                raise TypeError(f"a prompter answers with an Answer, not {type(answer).__name__}")
+            return answer
+        except Exception:
+            # The host's own code: whatever it raises is an error for the server, not the end of all dialogs (fault 76).
+            logger.exception("[MCP:%s] ! the prompter failed", request.server)
+            return RefusedRequest(INTERNAL_ERROR, "the client failed to ask")
+
+    # ── hooks ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _ask_hooks(self, entry: _Entry, handlers: tuple[Handler, ...]) -> None:
+        verdict = await self._run_hooks(HookEvent.ELICITATION, handlers, hook_input(self._context, entry.request))
+        settled = settle_question(entry.request, verdict)
+        if isinstance(settled, Answer):
+            entry.settle(settled, "hook")
+            return
+        if settled is not None:
+            self._warn(entry.request.server, settled)
+            entry.request = prefill(entry.request, verdict.content or {})
+        self._decide(entry)
+
+    async def _ask_result_hooks(self, entry: _Entry, answer: Answer) -> Answer:
+        handlers = self._hooks.select(HookEvent.ELICITATION_RESULT, entry.request.server)
+        if not handlers:
+            return answer
+        entry.phase = Phase.HOOKS
+        told = hook_input(self._context, entry.request, answer)
+        verdict = await self._run_hooks(HookEvent.ELICITATION_RESULT, handlers, told)
+        revised = revise_answer(entry.request, answer, verdict)
+        if isinstance(revised, Answer):
+            return revised
+        self._warn(entry.request.server, revised)
+        return answer
+
+    async def _run_hooks(self, event: HookEvent, handlers: tuple[Handler, ...], told: JsonObject) -> Verdict:
+        """Run all at once, each for as long as it may take (S309, S310)."""
+        ends: list[HookEnd] = [Failed("the hook was not run")] * len(handlers)
+
+        async def run(at: int, handler: Handler) -> None:
+            ends[at] = Failed(f"a hook took longer than {handler.timeout:g} s")
+            with trio.move_on_after(handler.timeout):
+                try:
+                    ends[at] = await self._run_hook(handler, told)
+                except (McpActorsError, OSError) as error:
+                    ends[at] = Failed(f"a hook could not be run: {error}")
+
+        async with trio.open_nursery() as running:
+            for at, handler in enumerate(handlers):
+                running.start_soon(run, at, handler)
+        verdicts = [read_end(event, end) for end in ends]
+        for verdict in verdicts:
+            if verdict.warning is not None:
+                self._warn(str(told["mcp_server_name"]), verdict.warning)
+        return combine(verdicts)
+
+    def _warn(self, server: str, text: str) -> None:
+        logger.warning("[MCP:%s] %s", server, text)
+        self._report(QuestionWarned(server, text))

@@ -1,0 +1,196 @@
+"""Owns what is said to and by the elicitor: its messages, its events, and the protocols of those it works with.
+
+What this is not: the elicitor (`elicitor`), or what a question is (`elicitation.requests`).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from attrs import frozen
+
+from mcp_actors.actors.mailbox import Ask
+from mcp_actors.elicitation.requests import Outcome
+
+if TYPE_CHECKING:
+    from mcp_actors.elicitation.hook_outcomes import HookEnd
+    from mcp_actors.elicitation.hooks import Handler
+    from mcp_actors.elicitation.requests import Action, Answer, InputRequest
+    from mcp_actors.jsontypes import JsonObject
+
+__all__ = [
+    "AnswerQuestion",
+    "AskQuestion",
+    "CallClock",
+    "CompleteUrl",
+    "DialogOpened",
+    "ElicitorEvent",
+    "ElicitorMessage",
+    "PendingQuestion",
+    "Phase",
+    "Prompter",
+    "QuestionAnswered",
+    "QuestionQueued",
+    "QuestionWarned",
+    "RunHook",
+    "UrlCompleted",
+    "WithdrawQuestion",
+    "WithdrawQuestions",
+]
+
+
+# ── who it works with ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Prompter(Protocol):
+    """Asks a person. A door supplies it."""
+
+    async def ask(self, request: InputRequest) -> Answer:
+        """Show one question and wait for its answer. Never entered twice at once.
+
+        `request.problems` tells what was wrong with the answer before. In the stage of completion the person was sent
+        to `request.url` before: accept means that it is done there.
+
+        Cancellation:
+            Closes the dialog at once: the question is answered, or nobody wants to know any more.
+        """
+        ...
+
+
+class CallClock(Protocol):
+    """The clocks of the call that a question belongs to; they stop while a person thinks (S297)."""
+
+    def pause(self) -> None:
+        """A person is being asked from now on. Each pause is followed by one resume."""
+
+    def resume(self) -> None:
+        """The person is done."""
+
+
+class RunHook(Protocol):
+    """Runs hooks; see `hook_runners`."""
+
+    async def __call__(self, handler: Handler, told: JsonObject) -> HookEnd:
+        """Run one hook that is told `told`. Its timeout is kept by the caller.
+
+        Cancellation:
+            Ends the hook, with all it started.
+        """
+        ...
+
+
+# ── to the elicitor ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@frozen(eq=False)
+class AskQuestion(Ask[Outcome]):
+    """Get this question answered, by a hook, the policy or a person. Use `Elicitor.ask`, which also withdraws it."""
+
+    request: InputRequest
+    clock: CallClock | None = None
+
+
+@frozen(eq=False)
+class WithdrawQuestion:
+    """Nobody waits for the answer to this question any more."""
+
+    question: AskQuestion
+
+
+@frozen
+class WithdrawQuestions:
+    """This server's questions are void: it is gone, or the call they belong to is (None: all of the server's)."""
+
+    server: str
+    call: str | None = None
+
+
+@frozen
+class CompleteUrl:
+    """The server says that what it sent a person to a page for is done (S290)."""
+
+    server: str
+    elicitation_id: str
+
+
+@frozen
+class AnswerQuestion(Ask[Mapping[str, str]]):
+    """A person answers at another door than the dialog.
+
+    Answered with what is wrong: raw field name -> problem, "" for the whole; empty when the answer was taken.
+    """
+
+    number: int
+    answer: Answer
+
+
+ElicitorMessage: TypeAlias = AskQuestion | WithdrawQuestion | WithdrawQuestions | CompleteUrl | AnswerQuestion
+
+
+# ── what it shows and tells ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Phase(enum.StrEnum):
+    """Where an open question is."""
+
+    HOOKS = "hooks"  # hooks look at it, before or after a person
+    WAITING = "waiting"  # for its dialog, or for the server's notice
+    OPEN = "open"  # its dialog is
+
+
+@frozen(eq=False)
+class PendingQuestion:
+    """One open question, for status and pages. Untrusted text in it is cleaned."""
+
+    number: int
+    phase: Phase
+    # On trio's clock.
+    since: float
+    # As a person is shown it.
+    request: InputRequest
+
+
+@frozen(eq=False)
+class QuestionQueued:
+    """A question waits for a person."""
+
+    question: PendingQuestion
+
+
+@frozen(eq=False)
+class DialogOpened:
+    """A person is asked now: `elicitation_dialog`, or `elicitation_url_dialog` for a url (S298)."""
+
+    question: PendingQuestion
+
+
+@frozen
+class QuestionAnswered:
+    """A question has its answer: `elicitation_response`. `action` is None when it was refused with an error."""
+
+    number: int
+    server: str
+    action: Action | None
+    # "hook", "policy", "person", "notice", "withdrawn", "full", "failed" or "shutdown".
+    by: str
+
+
+@frozen
+class UrlCompleted:
+    """The server says a page is done: `elicitation_complete`."""
+
+    server: str
+    elicitation_id: str
+
+
+@frozen
+class QuestionWarned:
+    """Something about a question that a person may want to know; quotes no value."""
+
+    server: str
+    text: str
+
+
+ElicitorEvent: TypeAlias = QuestionQueued | DialogOpened | QuestionAnswered | UrlCompleted | QuestionWarned
