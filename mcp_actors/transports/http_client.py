@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from mcp_actors.transports.http_answer import RawResponse
 
-__all__ = ["Auth", "HttpAnswer", "HttpClient", "basic_credentials", "httpx_library"]
+__all__ = ["Auth", "HttpAnswer", "HttpClient", "basic_credentials", "httpx_library", "tls_context"]
 
 # What knows who we are: an auth flow in httpx's shape.
 Auth: TypeAlias = "httpx.Auth"
@@ -67,7 +67,7 @@ def httpx_library() -> ModuleType:
 
 
 @cache
-def _tls_context() -> ssl.SSLContext:
+def tls_context() -> ssl.SSLContext:
     """The TLS context of this process: 20-50 ms and about 1 MB, once."""
     context: ssl.SSLContext = httpx_library().create_ssl_context()
     return context
@@ -138,15 +138,24 @@ class HttpClient:
     # Where the next request goes; changes with a redirect, may hold a secret in its query.
     url: str
 
-    def __init__(self, url: str, *, auth: Auth | None = None, environ: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        auth: Auth | None = None,
+        environ: Mapping[str, str] | None = None,
+        address: str | None = None,
+    ) -> None:
         """Describe the client.
 
         Args:
             url: the endpoint, http or https.
             auth: adds credentials to each request and may repeat it; None: nobody.
             environ: maps variable name -> text, for the proxy variables; None: no proxy.
+            address: IP address to connect to instead of resolving the URL's host; TLS still checks the host's name.
         """
         self.url = url
+        self._address = address
         self._auth = auth
         self._environ = environ or {}
         # Maps (scheme, proxy) -> the pool that new exchanges use; nearly always one entry.
@@ -188,6 +197,11 @@ class HttpClient:
         text = f"{place_of(self.url)} redirects in circles: stopped after {MAX_HOPS} hops"
         raise ConnectFailed(reason=text, http_status=answer.status)
 
+    async def request_once(self, method: str, headers: Headers, body: bytes = b"") -> HttpAnswer:
+        """Make one request and follow no redirect. Otherwise as `request`. Cancellation: safe."""
+        response, pool = await self._exchange(method, self.url, headers, body)
+        return _answer(response, self.url, pool)
+
     async def aclose(self) -> None:
         """Close every connection; exchanges under way break. Shielded, waits for nobody."""
         pools, self._pools = self._pools, {}
@@ -201,12 +215,16 @@ class HttpClient:
             framing = [(b"Content-Length", b"%d" % len(body))] if body else []
             if not any(name.lower() == b"host" for name, _ in headers):
                 framing.append((b"Host", parsed.netloc))
+            extensions: dict[str, Any] = {"timeout": TIMEOUTS}
+            if self._address is not None:
+                extensions["sni_hostname"] = parsed.host
+                parsed = parsed.copy_with(host=self._address)
             request = library.Request(
                 method,
                 parsed,
                 headers=[*framing, *headers],
                 stream=_body_class()(body),
-                extensions={"timeout": TIMEOUTS},
+                extensions=extensions,
             )
         except (library.InvalidURL, UnicodeError, ValueError) as exc:
             raise ConnectFailed(reason=f"{place_of(url)} is not a usable URL") from exc
@@ -277,7 +295,7 @@ def _build(scheme: str, proxy: str | None) -> httpx.AsyncHTTPTransport:
     library = httpx_library()
     needs_tls = scheme == "https" or (proxy or "").startswith("https:")
     settings: dict[str, Any] = {
-        "verify": _tls_context() if needs_tls else _bare_context(),
+        "verify": tls_context() if needs_tls else _bare_context(),
         "trust_env": False,
         "http2": False,
         "limits": library.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=KEEPALIVE),

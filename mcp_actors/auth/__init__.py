@@ -1,0 +1,1 @@
+"""[wire] Who we are."""

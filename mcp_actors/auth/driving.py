@@ -1,0 +1,92 @@
+"""Owns the running of a flow: its requests go to a `fetch`, its visits to a person.
+
+What this is not: the flow (`flow`, `upkeep`, `xaa`), nor fetching (`fetcher`).
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from mcp_actors.auth.messages import Asking, Flow, Sources, Visit, WebAnswer, WebRequest
+from mcp_actors.errors import AuthRequired
+
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+    from typing import Protocol
+
+    from mcp_actors.auth.grants import DeviceCode
+
+    class Reception(Protocol):
+        """A place where a person arrives after a visit: already listening."""
+
+        redirect_uri: str
+
+        async def visit(self, url: str) -> str:
+            """Send the person to `url`; returns the whole URL that it led back to."""
+            ...
+
+    class Prompter(Protocol):
+        """What a door supplies so that a person can sign in."""
+
+        def receive(self, *, redirect_uri: str | None, port: int | None) -> AbstractAsyncContextManager[Reception]:
+            """Open a place to arrive at, as configured; None: anywhere."""
+            ...
+
+        async def show_code(self, code: DeviceCode) -> None:
+            """Show a code to type in elsewhere; returns at once."""
+            ...
+
+
+__all__ = ["Fetch", "Prompter", "Reception", "drive", "drive_visiting", "real_sources"]
+
+T = TypeVar("T")
+
+# Makes one request; raises `AuthFailed` where it must not be made, `ConnectFailed` where no answer came.
+Fetch: TypeAlias = Callable[[WebRequest], Awaitable[WebAnswer]]
+
+
+def real_sources() -> Sources:
+    """Time and chance of this machine."""
+    return Sources(now=time.time, token=secrets.token_urlsafe)
+
+
+async def drive(flow: Asking[T], fetch: Fetch) -> T:
+    """Run a flow that needs no person.
+
+    Cancellation:
+        Safe for us; a request under way may have been carried out.
+    """
+    try:
+        request = next(flow)
+        while True:
+            request = flow.send(await fetch(request))
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    finally:
+        flow.close()
+
+
+async def drive_visiting(flow: Flow[T], fetch: Fetch, reception: Reception | None) -> T:
+    """Run a flow with visits. `reception`: where the person arrives; None: there is nobody.
+
+    Raises:
+        AuthRequired: a person is needed and there is none.
+    """
+    try:
+        step = next(flow)
+        while True:
+            if isinstance(step, Visit):
+                if reception is None:
+                    raise AuthRequired
+                step = flow.send(await reception.visit(step.url))
+            else:
+                step = flow.send(await fetch(step))
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    finally:
+        flow.close()
