@@ -13,8 +13,10 @@ from attrs import frozen
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Settings", "SettingsRead", "read_settings"]
+__all__ = ["DEFAULT_CALL_TIMEOUT", "Settings", "SettingsRead", "read_settings"]
 
+# About 28 hours: nobody set it, so it says nothing of other clocks (S076, S199).
+DEFAULT_CALL_TIMEOUT = 100_000.0
 TRUE_WORDS = frozenset({"1", "true", "yes", "on"})
 
 
@@ -25,7 +27,9 @@ class Settings:
     # One connect attempt: spawn or open, and handshake; waiting for a permit is not counted (S107).
     connect_timeout: float = 30.0
     # One call, in effect unlimited by default (S199).
-    call_timeout: float = 100_000.0
+    call_timeout: float = DEFAULT_CALL_TIMEOUT
+    # Neither answer nor progress of a call for so long; 0 is off, None 300 over a network and 1800 on stdio (S201).
+    idle_timeout: float | None = None
     # Connects under way at once (S105).
     local_batch: int = 3
     remote_batch: int = 20
@@ -70,14 +74,23 @@ def read_settings(environ: Mapping[str, str]) -> SettingsRead:
         except ValueError:
             value = math.nan
         if not math.isfinite(value) or value <= 0:
-            warnings.append(f"{name}={text!r} is not a positive number: {default / unit:g} is used")
+            used = f"{default / unit:g}" if math.isfinite(default) else "its default"
+            warnings.append(f"{name}={text!r} is not a positive number: {used} is used")
             return default
         return max(value, floor) * unit
+
+    def seconds_or_off(name: str, floor: float) -> float | None:
+        text = environ.get(name, "").strip()
+        if text and not text.strip("0"):
+            return 0.0
+        value = number(name, math.inf, 0.001, floor)
+        return value if math.isfinite(value) else None
 
     default = Settings()
     settings = Settings(
         connect_timeout=number("MCP_TIMEOUT", default.connect_timeout, 0.001, 1),
         call_timeout=number("MCP_TOOL_TIMEOUT", default.call_timeout, 0.001, 1000),
+        idle_timeout=seconds_or_off("CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT", 1000),
         local_batch=int(number("MCP_SERVER_CONNECTION_BATCH_SIZE", default.local_batch, 1, 1)),
         remote_batch=int(number("MCP_REMOTE_SERVER_CONNECTION_BATCH_SIZE", default.remote_batch, 1, 1)),
         is_debug=environ.get("MCP_DEBUG", "").strip().lower() in TRUE_WORDS,

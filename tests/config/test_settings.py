@@ -1,0 +1,42 @@
+"""Tests of the settings that are read from the environment."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_actors.config.settings import DEFAULT_CALL_TIMEOUT, Settings, read_settings
+
+
+def test_an_empty_environment_gives_the_defaults():
+    """Nothing set, nothing warned of."""
+    settings, warnings = read_settings({})
+
+    assert (settings, warnings) == (Settings(), ())
+    assert settings.call_timeout == DEFAULT_CALL_TIMEOUT
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "value"),
+    [
+        ("120000", "call_timeout", 120.0),
+        ("10", "call_timeout", 1.0),
+        ("abc", "call_timeout", DEFAULT_CALL_TIMEOUT),
+        ("0", "call_timeout", DEFAULT_CALL_TIMEOUT),
+        ("5000", "idle_timeout", 5.0),
+        ("10", "idle_timeout", 1.0),
+        ("0", "idle_timeout", 0.0),
+        (" 00 ", "idle_timeout", 0.0),
+        ("", "idle_timeout", None),
+        ("-5", "idle_timeout", None),
+        ("soon", "idle_timeout", None),
+    ],
+)
+def test_the_clocks_of_a_call_have_floors(text, field, value):
+    """Too short is raised to a second, zero turns idle off, and what is no number is the default (S199, S201)."""
+    name = {"call_timeout": "MCP_TOOL_TIMEOUT", "idle_timeout": "CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT"}[field]
+
+    settings, warnings = read_settings({name: text})
+
+    assert getattr(settings, field) == value
+    is_number = text.strip().isdigit() and (field == "idle_timeout" or int(text))
+    assert [name in warning for warning in warnings] == ([] if is_number else [True])
