@@ -19,16 +19,17 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 import trio
-from attrs import define, evolve, field
+from attrs import evolve
 
+from mcp_actors.actors.hook_runners import run_hooks
 from mcp_actors.actors.mailbox import Mailbox
+from mcp_actors.actors.open_question import OpenQuestion
 from mcp_actors.actors.questions import (
     AnswerQuestion,
     AskQuestion,
     CompleteUrl,
     DialogOpened,
     ElicitorMessage,
-    PendingQuestion,
     Phase,
     QuestionAnswered,
     QuestionQueued,
@@ -37,14 +38,7 @@ from mcp_actors.actors.questions import (
     WithdrawQuestion,
     WithdrawQuestions,
 )
-from mcp_actors.elicitation.hook_outcomes import (
-    Failed,
-    combine,
-    prefill,
-    read_end,
-    revise_answer,
-    settle_question,
-)
+from mcp_actors.elicitation.hook_outcomes import combine, prefill, read_end, revise_answer, settle_question
 from mcp_actors.elicitation.hooks import HookContext, HookEvent, Hooks, hook_input
 from mcp_actors.elicitation.policy import AskPerson, Mode, Policy, Settled, decide, judge_answer
 from mcp_actors.elicitation.queue import Queue
@@ -58,14 +52,14 @@ from mcp_actors.elicitation.requests import (
     RefusedRequest,
     Stage,
 )
-from mcp_actors.errors import ActorGone, McpActorsError
+from mcp_actors.errors import ActorGone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from mcp_actors.actors.mailbox import Envelope
-    from mcp_actors.actors.questions import CallClock, ElicitorEvent, Prompter, RunHook
-    from mcp_actors.elicitation.hook_outcomes import HookEnd, Verdict
+    from mcp_actors.actors.questions import CallClock, ElicitorEvent, PendingQuestion, Prompter, RunHook
+    from mcp_actors.elicitation.hook_outcomes import Verdict
     from mcp_actors.elicitation.hooks import Handler
     from mcp_actors.jsontypes import JsonObject
 
@@ -78,47 +72,6 @@ MAILBOX_SIZE = 1024
 # URL questions whose completion may still be told; the oldest are forgotten.
 MAX_KNOWN_URLS = 1024
 GONE = {"": "this question is not open any more"}
-
-
-@define(eq=False)
-class _Entry:
-    """One open question. Its task owns it; the loop may settle it from outside."""
-
-    number: int
-    question: AskQuestion
-    # Holds the reply that is owed.
-    envelope: Envelope[ElicitorMessage]
-    since: float
-    # As a person is shown it: without what must not be asked, with what hooks filled in.
-    request: InputRequest
-    phase: Phase = Phase.HOOKS
-    # What is sent, and who said so; written once.
-    outcome: Outcome | None = None
-    by: str = "shutdown"
-    # What a person said, already judged, at another door or by the server's notice.
-    given: Answer | None = None
-    # Whether the call's clocks stand still.
-    is_paused: bool = False
-    # Set when the dialog may open.
-    turn: trio.Event = field(factory=trio.Event)
-    # The whole task, and the part of it in which a person is asked.
-    scope: trio.CancelScope = field(factory=trio.CancelScope)
-    dialog: trio.CancelScope = field(factory=trio.CancelScope)
-
-    def settle(self, outcome: Outcome, by: str) -> None:
-        if self.outcome is None:
-            self.outcome, self.by = outcome, by
-
-    def withdraw(self) -> None:
-        self.settle(CANCELLED, "withdrawn")
-        self.scope.cancel()
-
-    def give(self, answer: Answer, by: str) -> None:
-        self.given, self.by = answer, by
-        self.dialog.cancel()
-
-    def show(self) -> PendingQuestion:
-        return PendingQuestion(self.number, self.phase, self.since, self.request)
 
 
 class Elicitor:
@@ -154,7 +107,7 @@ class Elicitor:
         self._context = context or HookContext()
         self._queue = Queue(self.policy.max_per_server, self.policy.max_open)
         # Maps number -> open question, oldest first.
-        self._entries: dict[int, _Entry] = {}
+        self._entries: dict[int, OpenQuestion] = {}
         self._numbers = count(1)
         # Maps (server, elicitation id) -> whether the server told of its completion; oldest first.
         self._urls: dict[tuple[str, str], bool] = {}
@@ -231,7 +184,7 @@ class Elicitor:
     def _admit(self, question: AskQuestion, envelope: Envelope[ElicitorMessage], nursery: trio.Nursery) -> None:
         request, number = question.request, next(self._numbers)
         url = (request.server, request.elicitation_id) if request.elicitation_id is not None else None
-        entry = _Entry(number, question, envelope, trio.current_time(), request)
+        entry = OpenQuestion(number, question, envelope, trio.current_time(), request)
         if not self._queue.arrive(number, request.server):
             self._warn(request.server, "asks too much at once; the question was cancelled")
             entry.settle(CANCELLED, "full")
@@ -264,11 +217,11 @@ class Elicitor:
             if shown.stage is Stage.COMPLETION and (shown.server, shown.elicitation_id) == url:
                 entry.give(Answer(Action.ACCEPT), "notice")
 
-    def _withdraw(self, entries: Iterator[_Entry]) -> None:
+    def _withdraw(self, entries: Iterator[OpenQuestion]) -> None:
         for entry in entries:
             entry.withdraw()
 
-    def _take_answer(self, entry: _Entry | None, answer: Answer) -> Mapping[str, str]:
+    def _take_answer(self, entry: OpenQuestion | None, answer: Answer) -> Mapping[str, str]:
         if entry is None or entry.phase is Phase.HOOKS or entry.outcome is not None or entry.given is not None:
             return GONE
         judged = judge_answer(entry.request, answer)
@@ -279,7 +232,7 @@ class Elicitor:
 
     # ── one question ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _decide(self, entry: _Entry) -> None:
+    def _decide(self, entry: OpenQuestion) -> None:
         """Ask the policy; let the question wait for a person if that is what it says."""
         request = entry.request
         if request.stage is Stage.FIRST:
@@ -312,7 +265,7 @@ class Elicitor:
         if number is not None:
             self._entries[number].turn.set()
 
-    async def _serve(self, entry: _Entry, handlers: tuple[Handler, ...]) -> None:
+    async def _serve(self, entry: OpenQuestion, handlers: tuple[Handler, ...]) -> None:
         with entry.envelope:
             try:
                 with entry.scope:
@@ -320,7 +273,7 @@ class Elicitor:
             finally:
                 self._leave(entry)
 
-    def _leave(self, entry: _Entry) -> None:
+    def _leave(self, entry: OpenQuestion) -> None:
         """Answer what is owed and let the next one come. No await: it runs while being cancelled, too."""
         entry.settle(CANCELLED, "shutdown")
         entry.envelope.resolve(entry.outcome)
@@ -331,7 +284,7 @@ class Elicitor:
         action = entry.outcome.action if isinstance(entry.outcome, Answer) else None
         self._report(QuestionAnswered(entry.number, entry.request.server, action, entry.by))
 
-    def _close_dialog(self, entry: _Entry) -> None:
+    def _close_dialog(self, entry: OpenQuestion) -> None:
         """End the part in which a person is asked: the clocks go on, the next dialog may open."""
         if entry.is_paused and entry.question.clock is not None:
             entry.is_paused = False
@@ -339,7 +292,7 @@ class Elicitor:
         self._queue.close_dialog(entry.number)
         self._give_turn()
 
-    async def _get_answer(self, entry: _Entry, handlers: tuple[Handler, ...]) -> None:
+    async def _get_answer(self, entry: OpenQuestion, handlers: tuple[Handler, ...]) -> None:
         if handlers:
             await self._ask_hooks(entry, handlers)
         if entry.outcome is not None:
@@ -356,7 +309,7 @@ class Elicitor:
             answer = await self._ask_result_hooks(entry, answer)
         entry.settle(answer or CANCELLED, entry.by)
 
-    async def _ask_person(self, entry: _Entry) -> Outcome:
+    async def _ask_person(self, entry: OpenQuestion) -> Outcome:
         """Wait for the turn and ask until the answer fits; without a person, wait for the server's notice alone."""
         if entry.request.stage is Stage.COMPLETION:
             with trio.move_on_after(self.policy.completion_timeout):
@@ -367,7 +320,7 @@ class Elicitor:
             return CANCELLED
         return await self._converse(entry)
 
-    async def _converse(self, entry: _Entry) -> Outcome:
+    async def _converse(self, entry: OpenQuestion) -> Outcome:
         await entry.turn.wait()
         entry.phase = Phase.OPEN
         self._report(DialogOpened(entry.show()))
@@ -386,17 +339,15 @@ class Elicitor:
         assert self._prompter is not None
         try:
             answer = await self._prompter.ask(request)
-            if not isinstance(answer, Answer):
-                raise TypeError(f"a prompter answers with an Answer, not {type(answer).__name__}")
-            return answer
         except Exception:
             # The host's own code: whatever it raises is an error for the server, not the end of all dialogs (fault 76).
             logger.exception("[MCP:%s] ! the prompter failed", request.server)
             return RefusedRequest(INTERNAL_ERROR, "the client failed to ask")
+        return answer
 
     # ── hooks ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _ask_hooks(self, entry: _Entry, handlers: tuple[Handler, ...]) -> None:
+    async def _ask_hooks(self, entry: OpenQuestion, handlers: tuple[Handler, ...]) -> None:
         verdict = await self._run_hooks(HookEvent.ELICITATION, handlers, hook_input(self._context, entry.request))
         settled = settle_question(entry.request, verdict)
         if isinstance(settled, Answer):
@@ -407,7 +358,7 @@ class Elicitor:
             entry.request = prefill(entry.request, verdict.content or {})
         self._decide(entry)
 
-    async def _ask_result_hooks(self, entry: _Entry, answer: Answer) -> Answer:
+    async def _ask_result_hooks(self, entry: OpenQuestion, answer: Answer) -> Answer:
         handlers = self._hooks.select(HookEvent.ELICITATION_RESULT, entry.request.server)
         if not handlers:
             return answer
@@ -421,20 +372,7 @@ class Elicitor:
         return answer
 
     async def _run_hooks(self, event: HookEvent, handlers: tuple[Handler, ...], told: JsonObject) -> Verdict:
-        """Run all at once, each for as long as it may take (S309, S310)."""
-        ends: list[HookEnd] = [Failed("the hook was not run")] * len(handlers)
-
-        async def run(at: int, handler: Handler) -> None:
-            ends[at] = Failed(f"a hook took longer than {handler.timeout:g} s")
-            with trio.move_on_after(handler.timeout):
-                try:
-                    ends[at] = await self._run_hook(handler, told)
-                except (McpActorsError, OSError) as error:
-                    ends[at] = Failed(f"a hook could not be run: {error}")
-
-        async with trio.open_nursery() as running:
-            for at, handler in enumerate(handlers):
-                running.start_soon(run, at, handler)
+        ends = await run_hooks(handlers, told, self._run_hook)
         verdicts = [read_end(event, end) for end in ends]
         for verdict in verdicts:
             if verdict.warning is not None:

@@ -41,12 +41,16 @@ class Queue:
         """Let a question wait for its dialog."""
         self._waiting.add(number)
 
-    def leave(self, number: int) -> None:
-        """Forget a question; one that is not in here is no matter. Its dialog must be closed by now."""
-        self._open.pop(number, None)
+    def close_dialog(self, number: int) -> None:
+        """Give the turn back, or stop waiting for it; the question stays open. Its dialog must be closed by now."""
         self._waiting.discard(number)
         if self.current == number:
             self.current = None
+
+    def leave(self, number: int) -> None:
+        """Forget a question; one that is not in here is no matter."""
+        self.close_dialog(number)
+        self._open.pop(number, None)
 
     def next_turn(self) -> int | None:
         """Give the turn to the oldest question that waits, if no dialog is open; None when there is nothing to do."""

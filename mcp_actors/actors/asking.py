@@ -1,0 +1,233 @@
+"""Owns the way from what a server asks to what it is answered: elicitation, sampling, roots, and the rounds of -32042.
+
+What this is not: a session. A legacy request and an input request of a modern result look the same here: a method and
+params in, a result or an error out.
+
+Rule 1: only what somebody here answers is declared, and only what is declared is answered (F08, S110).
+Rule 2: the host's own code may fail; then the server gets an error, and nothing else suffers (fault 76).
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import trio
+from attrs import evolve
+
+from mcp_actors.elicitation.handlers import (
+    REJECTED,
+    ROOTS_LIST,
+    SAMPLE,
+    Deprecations,
+    SamplingLimits,
+    read_roots,
+    read_sampling,
+    roots_result,
+    sampling_result,
+)
+from mcp_actors.elicitation.requests import (
+    ELICIT,
+    INTERNAL_ERROR,
+    MAX_URL_ROUNDS,
+    METHOD_NOT_FOUND,
+    Action,
+    Answer,
+    Kind,
+    RefusedRequest,
+    Stage,
+    capabilities,
+    read_elicitation,
+    read_url_elicitations,
+)
+from mcp_actors.errors import ElicitationDeclined, RpcError
+from mcp_actors.tools.sanitise import clean_text
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
+    from mcp_actors.actors.elicitor import Elicitor
+    from mcp_actors.actors.questions import CallClock
+    from mcp_actors.elicitation.handlers import Root, SamplingAnswer, SamplingRequest
+    from mcp_actors.elicitation.requests import InputRequest
+    from mcp_actors.jsontypes import JsonObject
+    from mcp_actors.protocol.types import RequestId
+
+__all__ = ["Asking"]
+
+logger = logging.getLogger("mcp_actors.asking")
+
+METHODS = {Kind.FORM: ELICIT, Kind.URL: ELICIT, Kind.SAMPLING: SAMPLE, Kind.ROOTS: ROOTS_LIST}
+
+
+class Asking:
+    """Answers what servers ask. Called by the connections, each question in a task of its own."""
+
+    def __init__(
+        self,
+        elicitor: Elicitor | None = None,
+        *,
+        sample: Callable[[SamplingRequest], Awaitable[SamplingAnswer | None]] | None = None,
+        limits: SamplingLimits | None = None,
+        roots: Iterable[Root] | None = None,
+    ) -> None:
+        """Say who answers what.
+
+        Args:
+            elicitor: answers forms and URLs; None: elicitation is not declared.
+            sample: the host's model; None from it rejects the request. None: sampling is not declared.
+            limits: what a server gets of it.
+            roots: what servers may use; None: roots are not declared.
+
+        Raises:
+            ConfigError: one of the roots is none.
+        """
+        self._elicitor = elicitor
+        self._sample = sample
+        self._limits = limits or SamplingLimits()
+        self._roots = None if roots is None else read_roots(roots)
+        answered = {Kind.FORM: elicitor, Kind.URL: elicitor, Kind.SAMPLING: sample, Kind.ROOTS: self._roots}
+        self.kinds = frozenset(kind for kind, somebody in answered.items() if somebody is not None)
+        self._deprecations = Deprecations()
+        # Maps server -> how many of its sampling requests may run; and how many are open.
+        self._turns: dict[str, trio.Semaphore] = {}
+        self._open: dict[str, int] = {}
+
+    @property
+    def capabilities(self) -> JsonObject:
+        """What to declare."""
+        return capabilities(self.kinds, has_sampling_tools=self._limits.has_tools)
+
+    @property
+    def methods(self) -> frozenset[str]:
+        """The requests of servers that are answered here."""
+        return frozenset(METHODS[kind] for kind in self.kinds)
+
+    async def answer(
+        self,
+        server: str,
+        key: RequestId,
+        method: str,
+        params: JsonObject,
+        *,
+        call: str | None = None,
+        clock: CallClock | None = None,
+    ) -> JsonObject | RefusedRequest:
+        """Get the answer to one request of a server, or to one input request of a result.
+
+        Args:
+            server: raw name of the server.
+            key: the request's id, or its key in the result.
+            method: such as "elicitation/create".
+            params: as sent.
+            call: the call it belongs to, in words for a person.
+            clock: the clocks of that call; stopped while a person thinks.
+
+        Returns:
+            The bare result; or the error: legacy servers get it, a modern call fails with `RefusedRequest.error()`.
+
+        Cancellation:
+            Safe. A question is withdrawn and its dialog closed.
+
+        Source:
+            S282-S297, F08, F11, faults 75 and 76.
+        """
+        if method not in self.methods:
+            return RefusedRequest(METHOD_NOT_FOUND, "Method not found")
+        if method == ELICIT:
+            question = read_elicitation(server, key, params, kinds=self.kinds, clean=clean_text, call=call)
+            if isinstance(question, RefusedRequest):
+                return question
+            assert self._elicitor is not None
+            outcome = await self._elicitor.ask(question, clock)
+            return outcome.result() if isinstance(outcome, Answer) else outcome
+        self._note_deprecated(server, method)
+        if method == ROOTS_LIST:
+            return roots_result(self._roots or ())
+        return await self._answer_sampling(server, params)
+
+    def _note_deprecated(self, server: str, method: str) -> None:
+        note = self._deprecations.note(server, method)
+        if note is not None:
+            logger.warning("[MCP:%s] %s", server, note)
+
+    # ── sampling ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _answer_sampling(self, server: str, params: JsonObject) -> JsonObject | RefusedRequest:
+        request = read_sampling(server, params, self._limits)
+        if isinstance(request, RefusedRequest):
+            return request
+        if self._open.get(server, 0) >= self._limits.max_open:
+            return RefusedRequest(INTERNAL_ERROR, "Too many sampling requests are open")
+        turn = self._turns.setdefault(server, trio.Semaphore(self._limits.max_concurrent))
+        self._open[server] = self._open.get(server, 0) + 1
+        try:
+            async with turn:
+                return await self._run_sampling(request)
+        finally:
+            self._open[server] -= 1
+            if not self._open[server]:
+                del self._open[server], self._turns[server]
+
+    async def _run_sampling(self, request: SamplingRequest) -> JsonObject | RefusedRequest:
+        assert self._sample is not None
+        try:
+            with trio.fail_after(self._limits.timeout):
+                answer = await self._sample(request)
+            return REJECTED if answer is None else sampling_result(answer)
+        except Exception:
+            # The host's own code: whatever it raises is an error for the server (fault 76).
+            logger.exception("[MCP:%s] ! the sampling handler failed", request.server)
+            return RefusedRequest(INTERNAL_ERROR, "the client failed to sample")
+
+    # ── -32042 ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def with_url_rounds(
+        self,
+        server: str,
+        attempt: Callable[[], Awaitable[bytes]],
+        *,
+        call: str | None = None,
+        clock: CallClock | None = None,
+    ) -> bytes:
+        """Make a call; where the server first wants a person on its pages, send them there and make it again.
+
+        Args:
+            server: raw name of the server.
+            attempt: makes the call, once for each round.
+            call: the call in words for a person.
+            clock: its clocks; stopped while a person is asked.
+
+        Returns:
+            What `attempt` returned.
+
+        Raises:
+            ElicitationDeclined: the person did not want to, or never came back.
+            RpcError: the call's error, also when it asks again after the last round.
+            (and whatever else `attempt` raises.)
+
+        Cancellation:
+            Safe. An open question is withdrawn.
+
+        Source:
+            S207, S290, F10.
+        """
+        rounds = 0
+        while True:
+            try:
+                return await attempt()
+            except RpcError as error:
+                questions = read_url_elicitations(server, error, kinds=self.kinds, clean=clean_text, call=call)
+                if questions is None or rounds == MAX_URL_ROUNDS:
+                    raise
+            rounds += 1
+            for question in questions:
+                for stage in (Stage.FIRST, Stage.COMPLETION):
+                    await self._require(evolve(question, stage=stage), clock)
+
+    async def _require(self, question: InputRequest, clock: CallClock | None) -> None:
+        assert self._elicitor is not None
+        outcome = await self._elicitor.ask(question, clock)
+        action = outcome.action if isinstance(outcome, Answer) else Action.CANCEL
+        if action is not Action.ACCEPT:
+            raise ElicitationDeclined(server=question.server, action=str(action))

@@ -1,0 +1,180 @@
+"""Owns the running of hooks: programs, POSTs and tools, all that match at once, each in its time.
+
+What this is not: what their ends mean (`elicitation.hook_outcomes`).
+
+Rule 1: a hook that cannot be run is a value (`Failed`), never an exception.
+Rule 2: a program that is not wanted any more dies with its whole process group.
+Rule 3: no hook is read further than the bound.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+import trio
+from attrs import frozen
+
+from mcp_actors.elicitation.hook_outcomes import MAX_OUTPUT_BYTES, Exited, Failed, Responded
+from mcp_actors.elicitation.hooks import CommandHook, HttpHook, ToolHook, expand_headers, fill_input
+from mcp_actors.errors import McpActorsError
+from mcp_actors.protocol.jsonrpc import encode
+from mcp_actors.transports.commands import resolve_command
+from mcp_actors.transports.http_client import HttpClient
+from mcp_actors.transports.process import spawn
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from mcp_actors.actors.questions import RunHook
+    from mcp_actors.elicitation.hook_outcomes import HookEnd
+    from mcp_actors.elicitation.hooks import Handler
+    from mcp_actors.jsontypes import JsonObject
+    from mcp_actors.tools.results import ToolResult
+    from mcp_actors.transports.process import Child
+
+__all__ = ["HookRunner", "run_hooks"]
+
+READ_BYTES = 64 * 1024
+# How long a killed program is waited for; only one stuck in the kernel takes longer.
+REAP_TIMEOUT = 2.0
+
+
+async def run_hooks(handlers: Sequence[Handler], told: JsonObject, run_hook: RunHook) -> list[HookEnd]:
+    """Run all at once, each for as long as it may take.
+
+    Returns:
+        How each ended, in the order given.
+
+    Cancellation:
+        Safe; every hook is ended.
+
+    Source:
+        S309, S310.
+    """
+    ends: list[HookEnd] = [Failed(f"a hook took longer than {handler.timeout:g} s") for handler in handlers]
+
+    async def run(at: int, handler: Handler) -> None:
+        with trio.move_on_after(handler.timeout):
+            try:
+                ends[at] = await run_hook(handler, told)
+            except (McpActorsError, OSError, ValueError) as error:
+                ends[at] = Failed(f"a hook could not be run: {error}")
+
+    async with trio.open_nursery() as running:
+        for at, handler in enumerate(handlers):
+            running.start_soon(run, at, handler)
+    return ends
+
+
+@frozen
+class HookRunner:
+    """Runs hooks of all kinds. Call it."""
+
+    # Environment of programs, and what headers may name.
+    environ: Mapping[str, str]
+    # Where programs start; they are told so as CLAUDE_PROJECT_DIR, too (S311).
+    project: str
+    # Calls a tool of a server by its raw name; must not connect anything (S313).
+    call_tool: Callable[[str, str, JsonObject], Awaitable[ToolResult]] | None = None
+
+    async def __call__(self, handler: Handler, told: JsonObject) -> HookEnd:
+        """Run one hook.
+
+        Raises:
+            McpActorsError, OSError, ValueError: it could not be run; see `run_hooks`.
+
+        Cancellation:
+            Ends the hook, with all it started; shielded for at most two seconds.
+        """
+        match handler:
+            case CommandHook():
+                return await self._run_command(handler, encode(told))
+            case HttpHook():
+                return await self._post(handler, encode(told))
+            case ToolHook(server, tool, template):
+                if self.call_tool is None:
+                    return Failed("there is nobody to call a hook's tool")
+                result = await self.call_tool(server, tool, fill_input(template, told))
+                if result.is_error:
+                    return Failed(f"a hook's tool reports failure: {server}.{tool}")
+                return Exited(0, result.text.encode())
+
+    # ── programs ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _run_command(self, hook: CommandHook, payload: bytes) -> HookEnd:
+        argv = _argv(hook)
+        environ = {**self.environ, "CLAUDE_PROJECT_DIR": self.project}
+        program = resolve_command(argv[0], environ=environ, cwd=self.project)
+        child = spawn(argv, program=program, environ=environ, cwd=self.project)
+        outputs = {child.stdout: bytearray(), child.stderr: bytearray()}
+        try:
+            async with trio.open_nursery() as pipes:
+                pipes.start_soon(_feed, child, payload)
+                for fd, output in outputs.items():
+                    pipes.start_soon(_collect, fd, output)
+                status = await child.wait()
+                # What it left behind may hold the pipes open for ever.
+                child.signal(signal.SIGKILL)
+            stdout, stderr = outputs.values()
+            if len(stdout) > MAX_OUTPUT_BYTES:
+                return Failed("a hook wrote too much")
+            return Exited(status, bytes(stdout), bytes(stderr))
+        finally:
+            child.signal(signal.SIGKILL)
+            with trio.move_on_after(REAP_TIMEOUT, shield=True):
+                await child.wait()
+            child.close()
+
+    # ── posts ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _post(self, hook: HttpHook, payload: bytes) -> HookEnd:
+        headers = [("content-type", "application/json"), *expand_headers(hook, self.environ)]
+        client = HttpClient(hook.url, environ=self.environ)
+        try:
+            answer = await client.request("POST", [(n.encode(), v.encode()) for n, v in headers], payload)
+            try:
+                return Responded(answer.status, await answer.read(MAX_OUTPUT_BYTES))
+            finally:
+                await answer.aclose()
+        finally:
+            await client.aclose()
+
+
+def _argv(hook: CommandHook) -> list[str]:
+    if hook.args is not None:
+        return [hook.command, *hook.args]
+    # The command is the configuration's, written for a shell (S311); nothing of a server's is ever put into it.
+    return ["cmd", "/d", "/s", "/c", hook.command] if sys.platform == "win32" else ["/bin/sh", "-c", hook.command]
+
+
+async def _feed(child: Child, payload: bytes) -> None:
+    """Write what the hook is told; one that does not read it is fine."""
+    waiting = memoryview(payload)
+    while waiting:
+        try:
+            waiting = waiting[os.write(child.stdin, waiting) :]
+        except BlockingIOError:
+            await trio.lowlevel.wait_writable(child.stdin)
+        except OSError:
+            break
+    child.close_input()
+
+
+async def _collect(fd: int, output: bytearray) -> None:
+    """Read until the end of the pipe; beyond the bound it is still read, and thrown away."""
+    while True:
+        try:
+            chunk = os.read(fd, READ_BYTES)
+        except BlockingIOError:
+            await trio.lowlevel.wait_readable(fd)
+            continue
+        except OSError:
+            return
+        if not chunk:
+            return
+        if len(output) <= MAX_OUTPUT_BYTES:
+            output += chunk
+        await trio.lowlevel.checkpoint()
