@@ -211,11 +211,7 @@ class Runtime:
         connection = self._registry.snapshot.connections.get(server)
         if connection is None or not connection.is_open:
             connection = await self._ensure(server)
-        seconds = timeout
-        if seconds is None:
-            own = connection.spec.call_timeout
-            seconds = self.settings.call_timeout if own is None else own
-        return await connection.request(method, params, timeout=seconds, on_progress=progress)  # type: ignore[arg-type]
+        return await connection.request(method, params, timeout=timeout, on_progress=progress)  # type: ignore[arg-type]
 
     async def _ensure(self, server: str) -> Connection:
         self._known(server)

@@ -20,10 +20,11 @@ from mcp_actors.actors.slots import SendAgain, Slot
 from mcp_actors.errors import McpActorsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from mcp_actors.actors.slots import ProgressCallback
     from mcp_actors.jsontypes import JsonObject
+    from mcp_actors.protocol.clocks import CallTimeouts
     from mcp_actors.protocol.session import Session
     from mcp_actors.protocol.types import Frame, RequestId
     from mcp_actors.transports.base import Transport
@@ -55,35 +56,44 @@ class Calls:
         return len(self._slots)
 
     async def ask(
-        self, method: str, params: JsonObject | None, *, timeout: float, on_progress: ProgressCallback | None
+        self,
+        method: str,
+        params: JsonObject | None,
+        *,
+        timeouts: CallTimeouts,
+        on_progress: ProgressCallback | None = None,
+        headers: Sequence[tuple[str, str]] = (),
     ) -> bytes:
         """Send one request and wait for its answer. See `Connection.request`."""
-        deadline = trio.current_time() + timeout
+        slot = Slot(trio.current_time(), timeouts)
         try:
-            return await self._ask_once(method, params, deadline, on_progress, is_resend=False)
+            return await self._ask_once(method, params, slot, on_progress, headers, is_resend=False)
         except SendAgain:
-            return await self._ask_once(method, params, deadline, on_progress, is_resend=True)
+            again = Slot(slot.begun_at, timeouts)
+            return await self._ask_once(method, params, again, on_progress, headers, is_resend=True)
 
     async def _ask_once(
         self,
         method: str,
         params: JsonObject | None,
-        deadline: float,
+        slot: Slot,
         on_progress: ProgressCallback | None,
+        headers: Sequence[tuple[str, str]],
         *,
         is_resend: bool,
     ) -> bytes:
         while self._gate is not None:
-            with trio.fail_at(deadline):
+            with trio.fail_at(slot.deadline):
                 await self._gate.wait()
             if self._error is not None:
                 raise evolve(self._error)
-        slot = Slot(deadline)
-        frame = self._session.request(method, params, slot, wants_progress=on_progress is not None, is_resend=is_resend)
+        frame = self._session.request(
+            method, params, slot, wants_progress=on_progress is not None, is_resend=is_resend, headers=headers
+        )
         request_id = frame.request_id
         assert request_id is not None
         self._slots[request_id] = slot
-        self.watch_for(deadline)
+        self.watch_for(slot.deadline)
         try:
             if self._transport.is_exchange:
                 self._nursery.start_soon(self._run_exchange, frame, slot)
@@ -140,8 +150,16 @@ class Calls:
                 react()
             for request_id, slot in list(self._slots.items()):
                 if slot.deadline <= now:
-                    slot.fail(trio.TooSlowError())
-                    self._withdraw(request_id, slot, "timed out")
+                    self._look_at(request_id, slot, now)
+
+    def _look_at(self, request_id: RequestId, slot: Slot, now: float) -> None:
+        """Fail the call if one of its clocks has run out; else look again when the next one may."""
+        clock = slot.clocks.expired(now)
+        if clock is None:
+            slot.deadline = slot.clocks.next_deadline
+            return
+        slot.fail(trio.TooSlowError(f"the {clock} clock ran out after {slot.clocks.timeout_of(clock):g} s"))
+        self._withdraw(request_id, slot, f"the {clock} clock ran out")
 
     def _withdraw(self, request_id: RequestId, slot: Slot, reason: str) -> None:
         """Tell the session once, which tells the server in the era's form (B17, B18) of what it has seen."""

@@ -12,7 +12,6 @@ first error; by then every call in flight has failed, before anything of the tra
 from __future__ import annotations
 
 import logging
-import math
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -24,7 +23,9 @@ from mcp_actors.actors.hosting import Answering, Host
 from mcp_actors.actors.lists import Lists
 from mcp_actors.actors.outgoing import Outgoing
 from mcp_actors.actors.slots import SendAgain
+from mcp_actors.config.settings import Settings
 from mcp_actors.errors import McpActorsError, TransportBroken, TransportClosed, TransportError
+from mcp_actors.protocol.clocks import resolve_timeouts
 from mcp_actors.protocol.events import (
     ErrorReceived,
     FellBack,
@@ -44,14 +45,14 @@ from mcp_actors.protocol.types import Era
 from mcp_actors.transports.base import Diagnostics
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from mcp_actors.actors.mailbox import Ref
     from mcp_actors.actors.messages import RegistryMessage
     from mcp_actors.actors.slots import ProgressCallback, Slot
-    from mcp_actors.config.settings import Settings
     from mcp_actors.config.specs import ServerSpec
     from mcp_actors.jsontypes import JsonObject
+    from mcp_actors.protocol.clocks import CallTimeouts
     from mcp_actors.protocol.events import Event
     from mcp_actors.protocol.types import Frame, Refusal, RequestId, ServerInfo
     from mcp_actors.transports.base import Transport
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
 __all__ = ["Connection"]
 
 NOBODY: Final = Host()
+DEFAULT_CALL_TIMEOUT: Final = Settings().call_timeout
 
 logger = logging.getLogger("mcp_actors.connection")
 
@@ -82,6 +84,15 @@ class Connection:
         self.generation = generation
         # What the handshake found; None before READY.
         self.info: ServerInfo | None = None
+        # The clocks of a call to this server (S199-S201).
+        self.timeouts = resolve_timeouts(
+            spec.transport,
+            call_timeout=settings.call_timeout,
+            default=DEFAULT_CALL_TIMEOUT,
+            entry_timeout=spec.call_timeout,
+            idle_timeout=settings.idle_timeout,
+            first_byte_timeout=spec.request_timeout,
+        )
         # Requests of callers that were answered: proof of health (restarts, rule 3).
         self.served = 0
         self._settings = settings
@@ -213,16 +224,18 @@ class Connection:
         method: str,
         params: JsonObject | None = None,
         *,
-        timeout: float = math.inf,
+        timeout: float | None = None,
         on_progress: ProgressCallback | None = None,
+        headers: Sequence[tuple[str, str]] = (),
     ) -> bytes:
         """Ask the server and wait for its answer.
 
         Args:
             method: such as "tools/call".
             params: JSON object without the era's ``_meta`` fields.
-            timeout: seconds until the call is given up and the server is told.
+            timeout: seconds until the call is given up and the server is told; None: the clocks of this server's calls.
             on_progress: called in this task with the newest progress.
+            headers: further mirrored values, for transports that have headers.
 
         Returns:
             The result, an undecoded JSON object.
@@ -231,15 +244,16 @@ class Connection:
             RpcError: the server answered with an error.
             TransportError: the wire broke or was closed; the call may or may not have run.
             RemoteProtocolError: the answer broke the rules, or cannot come any more.
-            trio.TooSlowError: `timeout` passed.
+            trio.TooSlowError: a clock ran out; the message names it.
 
         Cancellation:
             Safe. The server is told once; nothing is left pending.
 
         Source:
-            S197, S198, S204, B17-B20.
+            S197-S204, B17-B20.
         """
-        result = await self.exchange(method, params, timeout=timeout, on_progress=on_progress)
+        timeouts = self.timeouts if timeout is None else evolve(self.timeouts, wall=timeout)
+        result = await self.exchange(method, params, timeouts=timeouts, on_progress=on_progress, headers=headers)
         self.served += 1
         return result
 
@@ -248,14 +262,15 @@ class Connection:
         method: str,
         params: JsonObject | None = None,
         *,
-        timeout: float = math.inf,
+        timeouts: CallTimeouts,
         on_progress: ProgressCallback | None = None,
+        headers: Sequence[tuple[str, str]] = (),
     ) -> bytes:
         """`request` for our own housekeeping: its answer is no proof of health."""
         if self._gone is not None:
             raise evolve(self._gone)
         try:
-            return await self._calls.ask(method, params, timeout=timeout, on_progress=on_progress)
+            return await self._calls.ask(method, params, timeouts=timeouts, on_progress=on_progress, headers=headers)
         except McpActorsError as error:
             error.server = self.spec.name
             raise

@@ -20,6 +20,7 @@ from attrs import evolve
 
 from mcp_actors.actors.messages import Listing, ServerListed
 from mcp_actors.errors import McpActorsError, TransportError
+from mcp_actors.protocol.clocks import CallTimeouts
 from mcp_actors.protocol.lists import PageCollector
 from mcp_actors.tools.catalog import tools_from_items
 
@@ -54,7 +55,7 @@ class Lists:
         self.are_fetched = trio.Event()
         self._connection = connection
         self._registry = registry
-        self._page_timeout = page_timeout
+        self._timeouts = CallTimeouts(wall=page_timeout)
         self._listing = Listing()
         # Kind -> what was wrong with it when it was fetched last.
         self._warnings: dict[str, list[str]] = {}
@@ -104,12 +105,12 @@ class Lists:
         params: JsonObject | None = pages.first()
         try:
             while params is not None:
-                result = await self._connection.exchange(method, params, timeout=self._page_timeout)
+                result = await self._connection.exchange(method, params, timeouts=self._timeouts)
                 params = pages.feed(result)
         except TransportError:
             raise
         except (McpActorsError, trio.TooSlowError) as error:
-            reason = str(error) or f"no answer within {self._page_timeout:g} s"
+            reason = error.describe() if isinstance(error, McpActorsError) else str(error)
             logger.warning("[MCP:%s] failed to list %s: %s", self._connection.spec.name, kind, reason)
             return [f"{method} failed: {reason}"]
         items = tuple(pages.items)

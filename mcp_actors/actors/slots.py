@@ -7,12 +7,13 @@ the connection's reader wakes it (architecture, "Control plane and data plane").
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import trio
 from attrs import frozen
+
+from mcp_actors.protocol.clocks import CallClocks, CallTimeouts
 
 if TYPE_CHECKING:
     from mcp_actors.protocol.events import ProgressReceived
@@ -29,6 +30,8 @@ class Progress:
     message: str | None = None
 
 
+UNLIMITED: Final = CallTimeouts()
+
 # Called in the caller's own task; may be a coroutine function. Reports that come faster than it runs coalesce (B16).
 ProgressCallback: TypeAlias = Callable[[Progress], Awaitable[None] | None]
 
@@ -40,11 +43,14 @@ class SendAgain(Exception):
 class Slot:
     """One caller's wait for one answer. Filled at most once; a second filling is ignored."""
 
-    __slots__ = ("_error", "_progress", "_result", "_task", "deadline", "exchange", "is_sent")
+    __slots__ = ("_clocks", "_error", "_progress", "_result", "_task", "begun_at", "deadline", "exchange", "is_sent")
 
-    def __init__(self, deadline: float = math.inf) -> None:
-        # When the watchdog of the connection fails it, on trio's clock.
-        self.deadline = deadline
+    def __init__(self, now: float = 0.0, timeouts: CallTimeouts = UNLIMITED) -> None:
+        self.begun_at = now
+        # When the watchdog of the connection looks at it, on trio's clock: no clock runs out before.
+        self.deadline = now + timeouts.shortest
+        # The clocks, once something happened to one of them; most calls are answered before (see `clocks`).
+        self._clocks: CallClocks | CallTimeouts = timeouts
         # The running exchange, for transports that have one; cancelled when nobody waits any more.
         self.exchange: trio.CancelScope | None = None
         # Whether the server may have seen the request.
@@ -58,6 +64,15 @@ class Slot:
     def is_open(self) -> bool:
         """Whether it is still to be filled."""
         return self._result is None and self._error is None
+
+    @property
+    def clocks(self) -> CallClocks:
+        """The clocks of this call; made when first asked for."""
+        if not isinstance(self._clocks, CallClocks):
+            self._clocks = CallClocks(self._clocks, self.begun_at)
+            if self.is_sent:
+                self._clocks.sent(self.begun_at)
+        return self._clocks
 
     def fill(self, result: bytes) -> None:
         """Give the answer and wake the caller."""
@@ -74,6 +89,7 @@ class Slot:
     def report(self, event: ProgressReceived[Slot]) -> None:
         """Note the newest progress and wake the caller."""
         self._progress = Progress(event.progress, event.total, event.message)
+        self.clocks.progressed(trio.current_time())
         self._wake()
 
     def _wake(self) -> None:
