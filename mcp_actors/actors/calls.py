@@ -161,6 +161,12 @@ class Calls:
         slot.fail(trio.TooSlowError(f"the {clock} clock ran out after {slot.clocks.timeout_of(clock):g} s"))
         self._withdraw(request_id, slot, f"the {clock} clock ran out")
 
+    def note_first_byte(self, request_id: RequestId | None) -> None:
+        """Learn that the first byte of an answer has come: its clock stops."""
+        slot = self._slots.get(request_id) if request_id is not None else None
+        if slot is not None:
+            slot.clocks.answered(trio.current_time())
+
     def _withdraw(self, request_id: RequestId, slot: Slot, reason: str) -> None:
         """Tell the session once, which tells the server in the era's form (B17, B18) of what it has seen."""
         if slot.exchange is not None:

@@ -62,6 +62,9 @@ class Sink(Protocol):
     def lose(self, frame: Frame, reason: str) -> None:
         """Learn that no answer to `frame` can come any more on this transport (202 or end of stream, C10, fault 42)."""
 
+    def answering(self, frame: Frame) -> None:
+        """Learn that the first byte of an answer to `frame` has come, where a transport can tell (S076)."""
+
     def ended(self, error: TransportError) -> None:
         """Learn that nothing can arrive any more, and why: told before a clean-up that may take seconds (fault 17)."""
 

@@ -1,0 +1,256 @@
+"""Owns the joint of one transport and one session: what arrives goes to the session, what the session wants goes out.
+
+What this is not: a life of a server (`connection`), the waiting of callers (`calls`), or a thought about MCP.
+
+A wire is made for one transport. `serve` is its only long task; the transport calls its `base.Sink` side from its own
+tasks, synchronously. What concerns the connection is told through `Owner`.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+import trio
+
+from mcp_actors.actors.calls import Calls
+from mcp_actors.actors.outgoing import Outgoing
+from mcp_actors.actors.slots import SendAgain
+from mcp_actors.errors import McpActorsError, TransportBroken, TransportClosed, TransportError
+from mcp_actors.protocol.events import (
+    ErrorReceived,
+    FellBack,
+    ListChanged,
+    PeerFault,
+    ProgressReceived,
+    Resend,
+    ResponseReceived,
+    ServerRequestCancelled,
+    ServerRequestReceived,
+    SessionExpired,
+    SessionFailed,
+    SessionReady,
+)
+from mcp_actors.protocol.session import Session, SessionSettings, SessionState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp_actors.actors.hosting import Answering
+    from mcp_actors.actors.slots import Slot
+    from mcp_actors.jsontypes import JsonObject
+    from mcp_actors.protocol.events import Event
+    from mcp_actors.protocol.types import Frame, Refusal, RequestId, ServerInfo
+    from mcp_actors.transports.base import Transport
+
+__all__ = ["Owner", "Wire"]
+
+logger = logging.getLogger("mcp_actors.connection")
+
+
+class Owner(Protocol):
+    """What a wire tells of. Every method is synchronous."""
+
+    def list_changed(self, kind: str) -> None:
+        """The server's list of `kind` changed."""
+
+    def session_expired(self) -> None:
+        """The server forgot the wire session; calls are held until `Wire.shake_hands` has renewed it."""
+
+    def heard(self, event: Event[Slot]) -> None:
+        """Something else that the server tells: for whoever wants to know."""
+
+
+class Wire:
+    """One transport and one session. `serve` and `shake_hands` are called by the connection's tasks."""
+
+    def __init__(
+        self,
+        server: str,
+        transport: Transport,
+        settings: SessionSettings,
+        nursery: trio.Nursery,
+        answering: Answering,
+        owner: Owner,
+    ) -> None:
+        self.transport = transport
+        self.session: Session[Slot] = Session(settings)
+        self.calls = Calls(self.session, transport, nursery, self.post)
+        # Why nothing can be asked any more, the first reason; None while it can.
+        self.gone: McpActorsError | None = None
+        # Whether the transport died of the era probe: another one is wanted, pinned to legacy (A02).
+        self.must_reopen = False
+        self._server = server
+        self._nursery = nursery
+        self._answering = answering
+        self._owner = owner
+        self._outgoing = Outgoing(transport, server=server, on_sent=self._move)
+        # Rung when the handshake moved; `_failure` is how it failed.
+        self._moved = trio.Event()
+        self._failure: McpActorsError | None = None
+
+    async def open(self) -> None:
+        """Start the transport and the tasks around it in the nursery. Returns when messages may go."""
+        opened = _Opened()
+        self._nursery.start_soon(self._serve, opened)
+        await opened.wait()
+        self._nursery.start_soon(self._outgoing.send_all)
+        self._nursery.start_soon(self.calls.watch_deadlines, self._react)
+
+    async def _serve(self, opened: _Opened) -> None:
+        try:
+            await self.transport.run(self, task_status=opened)
+        except TransportBroken as broken:
+            self.ended(broken)
+            if not self.must_reopen:
+                raise
+            self._nursery.cancel_scope.cancel()
+        finally:
+            # Transports tell of their end before they clean up; this is for those that forget.
+            if not self.must_reopen:
+                self.close(TransportClosed(server=self._server))
+
+    async def shake_hands(self, begin: Callable[[float], None]) -> ServerInfo | None:
+        """Begin a wire session, by `Session.open` or `Session.renew`, and wait until calls may go.
+
+        Returns:
+            What the server said of itself; None when the transport died of the probe.
+
+        Raises:
+            McpActorsError: the handshake was refused.
+        """
+        self._outgoing.is_strict = True
+        begin(trio.current_time())
+        self._react()
+        # READY means that `notifications/initialized` has gone before any request of a caller (A08).
+        while self.session.state is not SessionState.READY or self._outgoing.unsent:
+            if self._failure is not None:
+                raise self._failure
+            if self.must_reopen:
+                return None
+            self.calls.watch_for(self.session.next_deadline)
+            self._moved = trio.Event()
+            await self._moved.wait()
+        self._outgoing.is_strict = False
+        info = self.session.info
+        assert info is not None
+        self.transport.session_ready(info)
+        return info
+
+    def post(self, frame: Frame | None) -> None:
+        """Put a frame of our own making on the wire without waiting; None is no frame."""
+        if frame is not None and not self._outgoing.post(frame):
+            error = TransportBroken(server=self._server, reason="the server asks, but does not read our answers")
+            self.close(error)
+            self._nursery.start_soon(_raise, error)
+
+    def close(self, error: McpActorsError) -> None:
+        """Take no more calls and fail those in flight. The first reason stays."""
+        if self.gone is None:
+            self.gone = error
+        self.calls.fail_all(self.gone)
+
+    def _move(self) -> None:
+        self._moved.set()
+
+    # ── what a transport tells (base.Sink) ───────────────────────────────────────────────────────────────────────────
+
+    def deliver(self, raw: bytes) -> None:
+        """Take what arrived."""
+        self.session.receive_message(raw, trio.current_time())
+        self._react()
+
+    def refuse(self, frame: Frame, refusal: Refusal) -> None:
+        """Take an HTTP answer that is no message."""
+        self.session.receive_refusal(frame.request_id, refusal, trio.current_time())
+        self._react()
+
+    def lose(self, frame: Frame, reason: str) -> None:
+        """Learn that no answer to this frame can come."""
+        if frame.request_id is not None:
+            self.session.receive_lost(frame.request_id, reason)
+            self._react()
+
+    def answering(self, frame: Frame) -> None:
+        """Learn that the first byte of an answer to this frame has come (S076)."""
+        self.calls.note_first_byte(frame.request_id)
+
+    def ended(self, error: TransportError) -> None:
+        """Learn that nothing can arrive any more: every call fails now, before the transport cleans up (fault 17)."""
+        self.session.receive_eof(trio.current_time())
+        self._react()
+        if not self.must_reopen:
+            self.close(error)
+
+    def is_waiting(self, request_id: RequestId) -> bool:
+        """Whether somebody still waits for this answer."""
+        return self.session.is_waiting(request_id)
+
+    # ── what the session tells ───────────────────────────────────────────────────────────────────────────────────────
+
+    def _react(self) -> None:
+        for event in self.session.events():
+            self._take(event)
+        for frame in self.session.frames_to_send():
+            self.post(frame)
+
+    def _take(self, event: Event[Slot]) -> None:
+        match event:
+            case ResponseReceived(waiter, result):
+                waiter.fill(result)
+            case ErrorReceived(waiter, error):
+                waiter.fail(error)
+            case ProgressReceived(waiter):
+                waiter.report(event)
+            case SessionExpired(waiter, _, needs_renewal):
+                if needs_renewal:
+                    self.calls.hold()
+                    self._owner.session_expired()
+                waiter.fail(SendAgain())
+            case Resend(waiter):
+                waiter.fail(SendAgain())
+            case ListChanged(kind):
+                self._owner.list_changed(kind)
+            case SessionReady():
+                self._move()
+            case SessionFailed(error):
+                error.server = self._server
+                self._failure = error
+                self._move()
+            case FellBack(reason, needs_reopen):
+                logger.debug("[MCP:%s] = legacy: %s", self._server, reason)
+                self.must_reopen = needs_reopen
+                self._move()
+            case ServerRequestReceived(request_id, method, params):
+                resolve, refuse = partial(self._resolve, request_id), partial(self._refuse, request_id)
+                self._nursery.start_soon(self._answering.answer, request_id, method, params, resolve, refuse)
+            case ServerRequestCancelled(request_id):
+                self._answering.withdraw(request_id)
+            case PeerFault(kind, detail):
+                logger.debug("[MCP:%s] ! %s: %s", self._server, kind, detail)
+            case _:
+                self._owner.heard(event)
+
+    def _resolve(self, request_id: RequestId, result: JsonObject) -> None:
+        self.post(self.session.answer(request_id, result))
+
+    def _refuse(self, request_id: RequestId, code: int, message: str) -> None:
+        self.post(self.session.answer_error(request_id, code, message))
+
+
+class _Opened:
+    """The task status of a transport's `run`: an event costs a tenth of the nursery that `Nursery.start` makes."""
+
+    def __init__(self) -> None:
+        self._event = trio.Event()
+        self.wait = self._event.wait
+
+    def started(self, value: None = None) -> None:
+        """Tell that the wire is open."""
+        del value
+        self._event.set()
+
+
+async def _raise(error: BaseException) -> None:
+    raise error
