@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from attrs import define, field
 
+from mcp_actors.errors import LocalProtocolError
+from mcp_actors.protocol.features import foreign_methods, refuse_method
 from mcp_actors.protocol.jsonrpc import encode_answer, encode_error, encode_notification, encode_request
 from mcp_actors.protocol.types import Frame
 
@@ -27,6 +29,7 @@ META_PREFIX: Final = "io.modelcontextprotocol/"
 META_VERSION: Final = META_PREFIX + "protocolVersion"
 META_CAPABILITIES: Final = META_PREFIX + "clientCapabilities"
 META_CLIENT: Final = META_PREFIX + "clientInfo"
+META_LOG_LEVEL: Final = META_PREFIX + "logLevel"
 VERSION_HEADER: Final = "MCP-Protocol-Version"
 
 # Maps method -> the parameter that Mcp-Name mirrors (B02, spec_client 5.2).
@@ -76,10 +79,14 @@ class Composer:
     is_http: bool
     capabilities: JsonObject
     client_info: JsonObject
+    # The least severe log message that every modern request wants; None for none (F13).
+    log_level: str | None = None
     # What every modern request says of us (B01), empty in legacy; maps `_meta` key -> value.
     _meta: Mapping[str, Json] = field(init=False, repr=False)
     # What every message says on HTTP.
     _headers: tuple[tuple[str, str], ...] = field(init=False, repr=False)
+    # Methods of other revisions.
+    _foreign: frozenset[str] = field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         self._meta = {}
@@ -88,7 +95,9 @@ class Composer:
                 META_VERSION: self.revision.name,
                 META_CAPABILITIES: self.capabilities,
                 META_CLIENT: self.client_info,
+                **({} if self.log_level is None else {META_LOG_LEVEL: self.log_level}),
             }
+        self._foreign = foreign_methods(self.revision.name)
         # The header is a MUST from 2025-06-18 on and harmless before (C08).
         self._headers = ((VERSION_HEADER, self.revision.name),) if self.is_http else ()
 
@@ -101,7 +110,13 @@ class Composer:
         wants_progress: bool = False,
         headers: Sequence[tuple[str, str]] = (),
     ) -> Frame:
-        """Make a request; `headers` are further mirrored values, kept on HTTP only."""
+        """Make a request; `headers` are further mirrored values, kept on HTTP only.
+
+        Raises:
+            LocalProtocolError: the revision has no such method (F14), or `params` are no JSON.
+        """
+        if method in self._foreign:
+            raise LocalProtocolError(reason=refuse_method(method, self.revision.name) or method)
         sent = params
         # "Every request MUST" carry `_meta` in modern, so params is never absent there.
         if wants_progress or self.revision.is_modern:
@@ -114,7 +129,13 @@ class Composer:
         return Frame(encode_request(request_id, method, sent), request_id, method, mirrored)
 
     def compose_notification(self, method: str, params: JsonObject | None) -> Frame:
-        """Make a notification."""
+        """Make a notification.
+
+        Raises:
+            LocalProtocolError: the revision has no such notification (F14), or `params` are no JSON.
+        """
+        if method in self._foreign:
+            raise LocalProtocolError(reason=refuse_method(method, self.revision.name) or method)
         mirrored = self._mirror(method, params, ()) if self.is_http else ()
         return Frame(data=encode_notification(method, params), method=method, headers=mirrored)
 

@@ -109,13 +109,11 @@ class Session(Generic[W]):
     def renew(self, now: float) -> None:
         """Begin another wire session with ``initialize``: ids go on, who waits goes on waiting, nothing is probed.
 
-        Does nothing while one is begun. The next `SessionReady` replaces `info`; `SessionFailed` fails who waits.
+        Does nothing while one is begun. The next `SessionReady` replaces `info`; `SessionFailed` fails who waits
+        (S205, S407, C04, fault 32).
 
         Raises:
             LocalProtocolError: the session was never READY, has ended, or is modern, where there is nothing to renew.
-
-        Source:
-            S205, S407, C04, fault 32; MCP 2025-11-25, transports, "Session Management".
         """
         if self._is_modern or self.info is None or self.state not in _LISTENING:
             raise LocalProtocolError(reason=f"there is no wire session to renew; the session is {self.state}")
@@ -164,14 +162,11 @@ class Session(Generic[W]):
         return self._composer.compose_notification(method, params)
 
     def cancel(self, request_id: RequestId, reason: str) -> Frame | None:
-        """Forget a request: its waiter hears no more of it.
+        """Forget a request: its waiter hears no more of it (B17, B18, S204; spec_client 7.2).
 
         Returns:
             What tells the server. None for an id that nobody waits for, for the handshake (which is never cancelled),
             and on modern HTTP, where closing the response stream is the cancel.
-
-        Source:
-            B17, B18, S204; spec_client 7.2.
         """
         was_waiting = self._calls.forget(request_id)
         # While it is renewed, the wire session that ran the request is gone.
@@ -194,6 +189,12 @@ class Session(Generic[W]):
     def answer_error(self, request_id: RequestId, code: int, message: str) -> Frame | None:
         """Refuse a request of the server; None when it is not open (any more)."""
         return self._composer.compose_error(request_id, code, message) if self._asks.close(request_id) else None
+
+    def stamp_log_level(self, level: str | None) -> None:
+        """Have every later request name the least severe log message it wants; None for none (F13, modern only)."""
+        self._require_ready()
+        self.settings = evolve(self.settings, log_level=level)
+        self._composer = self.settings.composer_for(self._composer.revision.name)
 
     def abandon(self) -> list[W]:
         """Close for good and hand back everybody who waits, oldest first; the caller must fail each of them."""

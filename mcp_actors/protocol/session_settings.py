@@ -46,6 +46,8 @@ class SessionSettings:
     pinned_era: Era | None = None
     # `name` and `version`, for the server's logs (S109).
     client_info: JsonObject = field(factory=_own_name)
+    # The least severe log message that every modern request asks for; None: none is wanted (F13).
+    log_level: str | None = None
     # Only what a handler exists for (S110).
     capabilities: JsonObject = field(factory=dict)
     # Server requests that become events; all others are answered -32601.
@@ -65,7 +67,7 @@ class SessionSettings:
 
     def composer_for(self, revision: str) -> Composer:
         """Make what writes our messages in this revision."""
-        return Composer(REVISIONS[revision], self.is_http, self.capabilities, self.client_info)
+        return Composer(REVISIONS[revision], self.is_http, self.capabilities, self.client_info, self.log_level)
 
     def compose_initialize(self, request_id: RequestId, revision: str) -> Frame:
         """Make the legacy handshake request."""
