@@ -14,23 +14,32 @@ from tests.fleet import echo_server
 ERAS = {"modern": MODERN_REVISIONS, "legacy": LEGACY_REVISIONS}
 
 
+# Clock -> how the server's spec and the call say what runs out.
+CLOCKS: dict[str, tuple[dict[str, float], float | None]] = {
+    "wall": ({}, 0.3),
+    "first-byte": ({"request_timeout": 0.3}, None),
+}
+
+
+@pytest.mark.parametrize("clock", CLOCKS)
 @pytest.mark.parametrize("era", ERAS)
-async def test_a_call_into_a_black_hole_fails_on_its_clock_and_hurts_no_other(era: str) -> None:
-    """Twenty calls into it end at their timeouts, while another server answers and it stays usable (fault 88)."""
+async def test_a_call_into_a_black_hole_fails_on_its_clock_and_hurts_no_other(era: str, clock: str) -> None:
+    """Twenty calls into it end by that clock, while another server answers and it stays usable (S076, fault 88)."""
+    spec, timeout = CLOCKS[clock]
     hole, good = echo_server(revisions=ERAS[era]), echo_server(revisions=ERAS[era])
     late: list[int] = []
     texts: list[str] = []
 
     with trio.fail_after(10):
         async with open_http_server(hole) as hole_url, open_http_server(good) as good_url:
-            specs = [ServerSpec("hole", RemoteTarget(hole_url)), ServerSpec("good", RemoteTarget(good_url))]
+            specs = [ServerSpec("hole", RemoteTarget(hole_url), **spec), ServerSpec("good", RemoteTarget(good_url))]
             async with open_runtime(specs) as runtime:
                 await runtime.wait_ready()
                 hole.silence("tools/call", times=20)
 
                 async def fall(number: int) -> None:
-                    with pytest.raises(trio.TooSlowError):
-                        await runtime.call_tool("hole.echo", {"text": str(number)}, timeout=0.3)
+                    with pytest.raises(trio.TooSlowError, match=f"the {clock} clock ran out after 0.3 s"):
+                        await runtime.call_tool("hole.echo", {"text": str(number)}, timeout=timeout)
                     late.append(number)
 
                 async with trio.open_nursery() as nursery:
