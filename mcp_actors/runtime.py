@@ -32,6 +32,7 @@ from mcp_actors.actors.messages import (
 )
 from mcp_actors.actors.registry import Registry
 from mcp_actors.actors.supervisor import Supervisor
+from mcp_actors.actors.toolcalls import call_tool
 from mcp_actors.config.policy import apply_policy
 from mcp_actors.config.settings import read_settings
 from mcp_actors.errors import UnknownServer, UnknownTool
@@ -186,15 +187,15 @@ class Runtime:
         if tool is None:
             with trio.fail_after(math.inf if timeout is None else timeout):
                 tool = await self._revive(name)
-        params: dict[str, object] = {"name": tool.name, "arguments": {} if arguments is None else arguments}
-        raw = await self.request(tool.server, "tools/call", params, timeout=timeout, progress=progress)
+        connection = await self._connection(tool.server)
+        raw = await call_tool(connection, tool, arguments or {}, timeout=timeout, on_progress=progress)
         return ToolResult(raw, tool.server, tool.name)
 
     async def request(
         self,
         server: str,
         method: str,
-        params: Mapping[str, object] | None = None,
+        params: JsonObject | None = None,
         *,
         timeout: float | None = None,
         progress: ProgressCallback | None = None,
@@ -208,10 +209,14 @@ class Runtime:
         Cancellation:
             Safe, as for `call_tool`.
         """
+        connection = await self._connection(server)
+        return await connection.request(method, params, timeout=timeout, on_progress=progress)
+
+    async def _connection(self, server: str) -> Connection:
         connection = self._registry.snapshot.connections.get(server)
         if connection is None or not connection.is_open:
             connection = await self._ensure(server)
-        return await connection.request(method, params, timeout=timeout, on_progress=progress)  # type: ignore[arg-type]
+        return connection
 
     async def _ensure(self, server: str) -> Connection:
         self._known(server)

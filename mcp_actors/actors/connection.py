@@ -234,6 +234,16 @@ class Connection:
         """Whether it takes calls: READY, and not closed."""
         return self.info is not None and self._wire is not None and self._wire.gone is None
 
+    @property
+    def is_mirroring(self) -> bool:
+        """Whether marked arguments travel as headers as well (B03): modern servers over HTTP."""
+        return (
+            self.info is not None
+            and self.info.era is Era.MODERN
+            and self._wire is not None
+            and self._wire.transport.is_exchange
+        )
+
     def diagnostics(self) -> Diagnostics:
         """What the transport tells of itself; empty before there is one."""
         return Diagnostics() if self._wire is None else self._wire.transport.diagnostics()

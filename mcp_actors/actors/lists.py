@@ -22,6 +22,7 @@ from mcp_actors.actors.messages import Listing, ServerListed
 from mcp_actors.errors import McpActorsError, TransportError
 from mcp_actors.protocol.clocks import CallTimeouts
 from mcp_actors.protocol.lists import PageCollector
+from mcp_actors.protocol.mirrored import is_marked, refuse_schema
 from mcp_actors.tools.catalog import tools_from_items
 
 if TYPE_CHECKING:
@@ -29,10 +30,15 @@ if TYPE_CHECKING:
     from mcp_actors.actors.mailbox import Ref
     from mcp_actors.actors.messages import RegistryMessage
     from mcp_actors.jsontypes import JsonObject
+    from mcp_actors.tools.catalog import Tool
 
 __all__ = ["Lists"]
 
 logger = logging.getLogger("mcp_actors.connection")
+
+
+# Seconds before each further try of a list that failed for a passing reason (S154).
+RETRY_PAUSES: Final = (0.25, 0.5, 1.0)
 
 
 class _Kind(NamedTuple):
@@ -57,6 +63,8 @@ class Lists:
         self._registry = registry
         self._timeouts = CallTimeouts(wall=page_timeout)
         self._listing = Listing()
+        # Set and replaced each time the tools were fetched, well or not.
+        self._tools_fetched = trio.Event()
         # Kind -> what was wrong with it when it was fetched last.
         self._warnings: dict[str, list[str]] = {}
         # Kinds to fetch; all at first.
@@ -98,28 +106,71 @@ class Lists:
         info = self._connection.info
         return info is not None and info.has(kind)
 
+    async def refresh_tools(self) -> tuple[Tool, ...]:
+        """Fetch the tools now and give them; the registry is told as well. Cancellation: safe."""
+        fetched = self._tools_fetched
+        self.mark("tools")
+        await fetched.wait()
+        return self._listing.tools or ()
+
     async def _fetch(self, kind: str) -> list[str]:
         """Replace one list; returns what was wrong with it."""
-        method, key = _KINDS[kind]
-        pages = PageCollector(method, key)
-        params: JsonObject | None = pages.first()
         try:
-            while params is not None:
-                result = await self._connection.exchange(method, params, timeouts=self._timeouts)
-                params = pages.feed(result)
-        except TransportError:
-            raise
+            pages = await self._collect(kind)
         except (McpActorsError, trio.TooSlowError) as error:
+            if not self._connection.is_open:
+                raise
             reason = error.describe() if isinstance(error, McpActorsError) else str(error)
             logger.warning("[MCP:%s] failed to list %s: %s", self._connection.spec.name, kind, reason)
-            return [f"{method} failed: {reason}"]
-        items = tuple(pages.items)
+            return [f"{_KINDS[kind].method} failed: {reason}"]
+        finally:
+            if kind == "tools":
+                fetched, self._tools_fetched = self._tools_fetched, trio.Event()
+                fetched.set()
+        return [*pages.warnings, *self._keep(kind, tuple(pages.items))]
+
+    async def _collect(self, kind: str) -> PageCollector:
+        """All pages; what may pass by itself is tried again a few times (S154)."""
+        method, key = _KINDS[kind]
+        for pause in (*RETRY_PAUSES, None):
+            pages = PageCollector(method, key)
+            params: JsonObject | None = pages.first()
+            try:
+                while params is not None:
+                    result = await self._connection.exchange(method, params, timeouts=self._timeouts)
+                    params = pages.feed(result)
+            except TransportError as error:
+                if pause is None or not (error.can_retry and self._connection.is_open):
+                    raise
+                await trio.sleep(pause)
+            else:
+                break
+        return pages
+
+    def _keep(self, kind: str, items: tuple[bytes, ...]) -> list[str]:
+        """Put a fetched list in the listing; returns what was left out of it."""
         if kind == "tools":
             tools, warnings = tools_from_items(self._connection.spec.name, items)
+            if self._connection.is_mirroring:
+                tools, unsound = _without_unsound_marks(tools)
+                warnings = (*warnings, *unsound)
             self._listing = evolve(self._listing, tools=tools)
-            return [*pages.warnings, *warnings]
+            return list(warnings)
         if kind == "resources":
             self._listing = evolve(self._listing, resources=items)
         else:
             self._listing = evolve(self._listing, prompts=items)
-        return list(pages.warnings)
+        return []
+
+
+def _without_unsound_marks(tools: tuple[Tool, ...]) -> tuple[tuple[Tool, ...], list[str]]:
+    """Leave out the tools whose marks for mirrored headers are unsound; says which and why (B04)."""
+    kept: list[Tool] = []
+    warnings: list[str] = []
+    for tool in tools:
+        why = refuse_schema(tool.input_schema) if is_marked(tool.definition_bytes) else None
+        if why is None:
+            kept.append(tool)
+        else:
+            warnings.append(f"tool {tool.name!r} was left out: {why}")
+    return tuple(kept), warnings
