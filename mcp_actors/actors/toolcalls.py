@@ -45,14 +45,9 @@ async def call_tool(
         S183, S197, B03, B05.
     """
     params: JsonObject = {"name": tool.name, "arguments": arguments}
+    ask = partial(connection.request, "tools/call", params, timeout=timeout, on_progress=on_progress)
     try:
-        return await connection.request(
-            "tools/call",
-            params,
-            timeout=timeout,
-            on_progress=on_progress,
-            headers=_mirrored(connection, tool, arguments),
-        )
+        return await ask(headers=_mirrored(connection, tool, arguments))
     except RpcError as error:
         if not (connection.is_mirroring and wants_refresh(error, is_retry=False)):
             raise
