@@ -177,9 +177,9 @@ RESULTS: list[tuple[str, dict[str, object], list[str], list[str]]] = [
         {"content": [{"type": "text", "text": "x" * 318_000}]},
         [
             (
-                "Error: the result (318000 characters, about 79500 tokens) is larger than what fits here. The full output "
-                "was saved to FILE0. Read it in parts, or search in it, instead of reading it whole; or call the tool for "
-                "less."
+                "Error: the result (318000 characters, about 79500 tokens) is larger than what fits here. "
+                "The full output was saved to FILE0. Read it in parts, or search in it, instead of reading it whole; "
+                "or call the tool for less."
             )
         ],
         ["txt"],
