@@ -38,12 +38,19 @@ async def just_connect(runtime: Runtime, _: Context) -> None:
     """Nothing more: connecting shakes hands and lists."""
 
 
+async def succeed(runtime: Runtime, tool: str, arguments: Mapping[str, Any]) -> None:
+    """Call a tool that must not fail."""
+    result = await runtime.call_tool(f"{NAME}.{tool}", dict(arguments))
+    if result.is_error:
+        raise SystemExit(f"{tool} failed: {result.text}")
+
+
 def call(*calls: tuple[str, Mapping[str, Any]]) -> Row:
     """Call these tools, one after the other."""
 
     async def run(runtime: Runtime, _: Context) -> None:
         for tool, arguments in calls:
-            await runtime.call_tool(f"{NAME}.{tool}", dict(arguments))
+            await succeed(runtime, tool, arguments)
 
     return run
 
@@ -51,18 +58,18 @@ def call(*calls: tuple[str, Mapping[str, Any]]) -> Row:
 async def call_everything(runtime: Runtime, _: Context) -> None:
     """Call each tool that is offered, without arguments."""
     for tool in tools(runtime):
-        await runtime.call_tool(tool.callable_name, {})
+        await succeed(runtime, tool.name, {})
 
 
 async def replay(runtime: Runtime, context: Context) -> None:
     """Make the calls that the scenario dictates."""
     for wanted in context["toolCalls"]:
-        await runtime.call_tool(f"{NAME}.{wanted['name']}", wanted["arguments"])
+        await succeed(runtime, wanted["name"], wanted["arguments"])
 
 
 async def touch_everything(runtime: Runtime, _: Context) -> None:
     """Send one request of each method that has a header of its own."""
-    await runtime.call_tool(f"{NAME}.test_headers", {})
+    await succeed(runtime, "test_headers", {})
     listed = json.loads(await runtime.request(NAME, "resources/list"))
     for resource in listed["resources"]:
         await runtime.request(NAME, "resources/read", {"uri": resource["uri"]})
@@ -73,7 +80,7 @@ async def touch_everything(runtime: Runtime, _: Context) -> None:
 async def echo_schema(runtime: Runtime, _: Context) -> None:
     """Give a tool's schema back as our catalog has it."""
     (tool,) = (tool for tool in tools(runtime) if tool.name == "json_schema_2020_12_tool")
-    await runtime.call_tool(f"{NAME}.json_schema_echo", {"schema": tool.input_schema})
+    await succeed(runtime, "json_schema_echo", {"schema": tool.input_schema})
 
 
 # Scenario -> what to do once connected.

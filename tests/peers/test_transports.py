@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 import trio
@@ -15,7 +15,7 @@ from mcp_actors.actors.hosting import Host
 from tests.peers.programs import free_port, serving
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
@@ -62,7 +62,7 @@ async def over_websocket(npm_bin: Path) -> AsyncIterator[dict[str, object]]:
         yield {"type": "ws", "url": f"ws://127.0.0.1:{port}/message"}
 
 
-Way = "Callable[[Path], AbstractAsyncContextManager[dict[str, object]]]"
+Way: TypeAlias = "Callable[[Path], AbstractAsyncContextManager[dict[str, object]]]"
 WAYS: dict[str, Way] = {"stdio": over_stdio, "http": over_http, "sse": over_sse, "ws": over_websocket}
 
 
@@ -171,34 +171,47 @@ def proxy(npm_bin: Path, port: int, *child: str, modern: bool) -> AbstractAsyncC
     return serving([str(npm_bin / "mcp-proxy"), "--host", "127.0.0.1", "--port", str(port), era, "--", *child], port)
 
 
-@pytest.mark.deadline(90)
-async def test_a_proxy_killed_and_restarted_between_two_calls_costs_one_initialize(npm_bin: Path) -> None:
-    """The second call meets 404 and -32001, the session is renewed in place, and its caller sees only the result."""
-    port = free_port()
-    child = (str(npm_bin / "mcp-server-everything"), "stdio")
-    servers = {"proxied": {"type": "http", "url": f"http://127.0.0.1:{port}/mcp"}}
+Program: TypeAlias = "Callable[[Path, int], AbstractAsyncContextManager[None]]"
 
-    first = trio.Event()
-    gone = trio.Event()
+
+def legacy_proxy(npm_bin: Path, port: int) -> AbstractAsyncContextManager[None]:
+    """It says 404 and -32001 to the id of a session that it does not know."""
+    return proxy(npm_bin, port, str(npm_bin / "mcp-server-everything"), "stdio", modern=False)
+
+
+def everything(npm_bin: Path, port: int) -> AbstractAsyncContextManager[None]:
+    """It says 400 and -32000, and in words that the session is none."""
+    return serving([str(npm_bin / "mcp-server-everything"), "streamableHttp"], port, {"PORT": str(port)})
+
+
+@pytest.mark.deadline(90)
+@pytest.mark.parametrize("program", [legacy_proxy, everything])
+async def test_a_server_killed_and_restarted_between_two_calls_costs_one_initialize(
+    npm_bin: Path, program: Program
+) -> None:
+    """The second call finds its session gone; it is renewed in place, and the caller sees only the result."""
+    port = free_port()
+    servers = {"mortal": {"type": "http", "url": f"http://127.0.0.1:{port}/mcp"}}
+    die, is_dead = trio.Event(), trio.Event()
 
     async def first_life(task_status: trio.TaskStatus[None]) -> None:
-        async with proxy(npm_bin, port, *child, modern=False):
+        async with program(npm_bin, port):
             task_status.started()
-            await first.wait()
-        gone.set()
+            await die.wait()
+        is_dead.set()
 
     async with trio.open_nursery() as nursery:
         await nursery.start(first_life)
         async with open_runtime({"mcpServers": servers}) as runtime:
-            status = (await runtime.wait_ready())["proxied"]
+            status = (await runtime.wait_ready())["mortal"]
             assert status.is_connected, status.error
-            before = await runtime.call_tool("proxied.echo", {"message": "before"})
-            first.set()
-            await gone.wait()
-            async with proxy(npm_bin, port, *child, modern=False):
-                after = await runtime.call_tool("proxied.echo", {"message": "after"})
-                again = await runtime.call_tool("proxied.echo", {"message": "again"})
-                final = runtime.status()["proxied"]
+            before = await runtime.call_tool("mortal.echo", {"message": "before"})
+            die.set()
+            await is_dead.wait()
+            async with program(npm_bin, port):
+                after = await runtime.call_tool("mortal.echo", {"message": "after"})
+                again = await runtime.call_tool("mortal.echo", {"message": "again"})
+                final = runtime.status()["mortal"]
 
     assert (status.era, status.revision) == LEGACY
     assert (before.text, after.text, again.text) == ("Echo: before", "Echo: after", "Echo: again")
