@@ -73,6 +73,8 @@ class RecordingSink:
     delivered: list[bytes] = field(factory=list)
     refused: list[tuple[Frame, Refusal]] = field(factory=list)
     lost: list[tuple[Frame, str]] = field(factory=list)
+    # Requests whose answers have begun, oldest first.
+    begun: list[Frame] = field(factory=list)
     # How the wire ended, when the transport says so before `run` raises.
     endings: list[TransportError] = field(factory=list)
     _waiting: set[RequestId] = field(factory=set)
@@ -104,6 +106,11 @@ class RecordingSink:
         """Keep a loss."""
         self.lost.append((frame, reason))
         self._settle(frame)
+
+    def answering(self, frame: Frame) -> None:
+        """Keep that an answer began."""
+        self.begun.append(frame)
+        self._ring()
 
     def ended(self, error: TransportError) -> None:
         """Keep how the wire ended."""

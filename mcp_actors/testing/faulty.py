@@ -221,6 +221,9 @@ class _FaultySink:
 
         self._pass(deed)
 
+    def answering(self, frame: Frame) -> None:
+        self._pass(lambda: self._sink.answering(frame))
+
     def ended(self, error: TransportError) -> None:
         if self._wire.is_open():
             self.flush()  # what was on its way arrives before the end

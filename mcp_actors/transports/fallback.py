@@ -203,6 +203,9 @@ class _Watching:
     def lose(self, frame: Frame, reason: str) -> None:
         self._sink.lose(frame, reason)
 
+    def answering(self, frame: Frame) -> None:
+        self._sink.answering(frame)
+
     def ended(self, error: TransportError) -> None:
         self._sink.ended(error)
 

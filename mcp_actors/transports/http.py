@@ -238,6 +238,7 @@ class HttpTransport:
             if frame.request_id is None:
                 await self._take_receipt(answer, frame)
                 return
+            sink.answering(frame)
             broken = await take_answer(
                 answer, frame, sink, max_bytes=self._max_bytes, had_session=had_session, cursor=cursor
             )
@@ -330,6 +331,9 @@ class _Sweeping:
 
     def lose(self, frame: Frame, reason: str) -> None:
         self._sink.lose(frame, reason)
+
+    def answering(self, frame: Frame) -> None:
+        self._sink.answering(frame)
 
     def ended(self, error: TransportError) -> None:
         self._sink.ended(error)

@@ -242,6 +242,8 @@ class SseTransport:
         if answer is None:
             text = f"{place_of(poster.url)} did not begin to answer within {self._request_seconds:g} s"
             raise TransportBroken(reason=text)
+        if frame.request_id is not None:
+            sink.answering(frame)
         try:
             if is_success(answer.status):
                 await answer.read_start(MAX_IGNORED_BYTES, IGNORE_SECONDS)

@@ -68,6 +68,12 @@ def _sse(spec: ServerSpec, opening: Opening) -> Transport:
     return SseTransport(spec, opening.settings, auth=opening.auth, environ=opening.environ)
 
 
+def _ws(spec: ServerSpec, opening: Opening) -> Transport:
+    from mcp_actors.transports.websocket import WebSocketTransport
+
+    return WebSocketTransport(spec, opening.settings, environ=opening.environ)
+
+
 def _memory(spec: ServerSpec, _opening: Opening) -> Transport:
     from mcp_actors.transports.memory import MemoryTransport
 
@@ -83,7 +89,9 @@ BUILDERS: Final[Mapping[TransportName, Builder]] = {
     TransportName.STDIO: _stdio,
     TransportName.HTTP: _http,
     TransportName.SSE: _sse,
+    TransportName.WS: _ws,
     TransportName.SSE_IDE: _sse,
+    TransportName.WS_IDE: _ws,
     TransportName.SDK: _memory,
 }
 
@@ -110,10 +118,7 @@ def open_transport(
         found: remembers which servers speak HTTP+SSE, over their lives; None: each life finds it out.
 
     Raises:
-        ConnectFailed: there is no transport of this name.
+        ConnectFailed: the target does not fit the transport.
         ConfigError: the transport cannot work with what the spec says.
     """
-    builder = BUILDERS.get(spec.transport)
-    if builder is None:
-        raise ConnectFailed(server=spec.name, reason=f"the transport {spec.transport} is not supported yet")
-    return builder(spec, Opening(settings, environ, auth, journal, hurry, found))
+    return BUILDERS[spec.transport](spec, Opening(settings, environ, auth, journal, hurry, found))

@@ -43,6 +43,9 @@ class Sink:
     def lose(self, frame, reason) -> None:
         raise AssertionError("stdio loses nothing")
 
+    def answering(self, frame) -> None:
+        raise AssertionError("stdio tells of no first byte")
+
     def ended(self, error) -> None:
         """The tests look at what `run` raises."""
 

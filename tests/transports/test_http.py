@@ -155,6 +155,26 @@ async def test_answer_delivered(reply, expected):
         assert rig.sink.lost == rig.sink.refused == []
 
 
+@pytest.mark.parametrize(
+    "reply", [json_reply(ANSWER), sse_reply(event(ANSWER)), Reply(404), Reply(202)], ids=["json", "sse", "404", "202"]
+)
+async def test_first_byte(reply):
+    """The sink learns once that an answer to a request has begun, whatever it is, and of no other frame (S076)."""
+    async with open_rig(answering(reply)) as rig:
+        await rig.transport.send(notification())
+        await rig.ask(request())
+
+        assert [frame.request_id for frame in rig.sink.begun] == [1]
+
+
+async def test_first_byte_before_the_answer():
+    """An answer that begins and goes on later has begun at once."""
+    async with open_rig(answering(sse_reply(b": hold on\n\n", HOLD))) as rig, trio.open_nursery() as calls:
+        calls.start_soon(rig.ask, request())
+        await rig.sink.until(lambda sink: sink.begun)
+        calls.cancel_scope.cancel()
+
+
 REFUSED = {
     "html": (Reply(200, [("Content-Type", "Text/HTML; charset=x")], [b"<h1>Sign in</h1>"]), 200, "text/html"),
     "untyped": (Reply(200, [], [b"hello"]), 200, ""),

@@ -1,0 +1,86 @@
+"""Owns what is seen of a peer below a WebSocket: signs of life, a handshake that ends early or was answered otherwise.
+
+What this is not: WebSocket (`websocket`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import trio
+from attrs import define, field
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["WatchedStream", "read_head"]
+
+WRITE_BYTES: Final = 256 * 1024
+# Of the answer to the handshake, headers and body.
+MAX_HANDSHAKE_BYTES: Final = 64 * 1024
+
+
+@define(eq=False)
+class WatchedStream(trio.abc.Stream):
+    """A stream that notes signs of life of its peer, and bounds what a handshake may send."""
+
+    _stream: trio.abc.Stream
+    # When the peer last gave a sign of life, on trio's clock.
+    alive: float = field(factory=trio.current_time)
+    # Called when the stream ends during the handshake; None afterwards.
+    _on_end: Callable[[], None] | None = None
+    # What the handshake brought so far.
+    heard: bytes = b""
+
+    def begin_handshake(self, on_end: Callable[[], None]) -> None:
+        """Call `on_end` when the stream ends, or brings too much, before `end_handshake`."""
+        self._on_end = on_end
+
+    def end_handshake(self) -> None:
+        """Let everything through from now on."""
+        self._on_end, self.heard = None, b""
+
+    async def receive_some(self, max_bytes: int | None = None) -> bytes:
+        """As trio's; a broken stream has ended."""
+        try:
+            data = await self._stream.receive_some(max_bytes)
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            data = b""
+        self.alive = trio.current_time()
+        if self._on_end is not None:
+            self.heard += data
+            if not data or len(self.heard) > MAX_HANDSHAKE_BYTES:
+                self._on_end()
+                return b""
+        return bytes(data)
+
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
+        """As trio's; each part of a large message that got away is a sign of life.
+
+        Cancellation:
+            Unsafe: a part may be sent.
+        """
+        rest = memoryview(data)
+        while len(rest) > WRITE_BYTES:
+            await self._stream.send_all(rest[:WRITE_BYTES])
+            rest = rest[WRITE_BYTES:]
+            self.alive = trio.current_time()
+        await self._stream.send_all(rest)
+
+    async def wait_send_all_might_not_block(self) -> None:
+        """As trio's."""
+        await self._stream.wait_send_all_might_not_block()
+
+    async def aclose(self) -> None:
+        """Close the stream."""
+        await self._stream.aclose()
+
+
+def read_head(data: bytes) -> tuple[int | None, dict[bytes, bytes]]:
+    """Status and headers (lower-case name -> value) of an HTTP answer; no status where it is none."""
+    first, *lines = data.partition(b"\r\n\r\n")[0].split(b"\r\n")
+    parts = first.split(b" ")
+    if not first.startswith(b"HTTP/1.") or len(parts) < 2 or not parts[1].isdigit():
+        return None, {}
+    pairs = (line.partition(b":") for line in lines)
+    return int(parts[1]), {name.strip().lower(): value.strip() for name, _, value in pairs}

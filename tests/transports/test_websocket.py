@@ -1,0 +1,373 @@
+"""WebSocket over memory streams on a virtual clock, over loopback, and against servers that are none."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+
+import pytest
+import trio
+import trio.testing
+import trio_websocket
+from wsproto.utilities import generate_accept_token
+
+from mcp_actors.config.settings import Settings
+from mcp_actors.config.specs import RemoteTarget, ServerSpec, TransportName
+from mcp_actors.errors import AuthRequired, ConnectFailed, TransportBroken, TransportClosed
+from mcp_actors.testing.contracts import RecordingSink, echo_frame
+from mcp_actors.transports.websocket import WebSocketTransport
+from tests.transports.ws_peer import open_ws_peer
+
+URL = "ws://h.test:81/mcp?key=CANARY"
+
+
+class Rig:
+    """A running transport, its sink and its peer."""
+
+    def __init__(self, peer, transport):
+        self.peer, self.transport, self.sink = peer, transport, RecordingSink()
+        self.failures = []
+        self.ended = trio.Event()
+
+    async def serve(self, task_status):
+        try:
+            await self.transport.run(self.sink, task_status=task_status)
+        except (TransportBroken, ConnectFailed, AuthRequired) as exc:
+            self.failures.append(exc)
+            self.ended.set()
+
+    async def echo(self, frame):
+        self.sink.expect(frame.request_id)
+        await self.transport.send(frame)
+        await self.sink.until(lambda sink: not sink.is_waiting(frame.request_id))
+
+
+def make(peer, *, url=URL, headers=None, settings=None, **options):
+    spec = ServerSpec("s", RemoteTarget(url, transport=TransportName.WS, headers=headers or {}))
+    return WebSocketTransport(spec, settings or Settings(), dial=peer.dial, **options)
+
+
+@asynccontextmanager
+async def open_rig(*, url=URL, headers=None, settings=None, **options):
+    async with open_ws_peer(**options) as peer, trio.open_nursery() as nursery:
+        rig = Rig(peer, make(peer, url=url, headers=headers, settings=settings))
+        rig.leave = nursery.cancel_scope.cancel
+        await nursery.start(rig.serve)
+        yield rig
+        nursery.cancel_scope.cancel()
+
+
+# ── the handshake ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_handshake(autojump_clock):
+    """The handshake offers the subprotocol, and carries path, query, host and configured headers (S084)."""
+    headers = {"Authorization": "Bearer t", "Sec-WebSocket-Key": "mine", "X-Claude-Code-Ide-Authorization": "u"}
+    async with open_rig(headers=headers) as rig:
+        [(path, got, offered)] = rig.peer.asked
+
+    assert (path, offered) == ("/mcp?key=CANARY", ("mcp",))
+    assert (got["authorization"], got["x-claude-code-ide-authorization"]) == ("Bearer t", "u")
+    assert rig.transport.diagnostics().notes == ()
+
+
+@pytest.mark.parametrize(
+    ("url", "headers", "expected"),
+    [
+        ("ws://h.test/", {}, b"h.test"),
+        ("ws://h.test:81/", {}, b"h.test:81"),
+        ("ws://me:pw@h.test/", {}, b"h.test"),
+        ("ws://[::1]:81/", {}, b"[::1]:81"),
+        ("ws://h.test/", {"Host": "other.test"}, b"other.test"),
+    ],
+)
+async def test_host(url, headers, expected, autojump_clock):
+    """The Host header is the URL's, without credentials, unless one is configured."""
+    heads = []
+
+    async def raw(stream):
+        heads.append(await stream.receive_some(5000))
+        await stream.aclose()
+
+    async with open_ws_peer(raw=raw) as peer:
+        with pytest.raises(ConnectFailed):
+            await make(peer, url=url, headers=headers).run(RecordingSink())
+
+    lines = heads[0].split(b"\r\n")
+    assert [line.partition(b": ")[2] for line in lines if line.lower().startswith(b"host:")] == [expected]
+
+
+async def test_subprotocol_not_chosen(autojump_clock):
+    """A server that chooses no subprotocol is served all the same; it is noted."""
+    async with open_rig(subprotocol=None) as rig:
+        await rig.echo(echo_frame(1))
+
+        assert rig.transport.diagnostics().notes == ("the server did not choose the subprotocol mcp",)
+
+
+REFUSALS = {
+    "401": (b"HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n", AuthRequired, "401", None),
+    "403": (b"HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno", AuthRequired, "403", None),
+    "401-open-end": (b"HTTP/1.1 401 No\r\nContent-Type: text/html\r\n\r\n<h1>", AuthRequired, "401", None),
+    "404": (b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n", ConnectFailed, "404", False),
+    "302": (b"HTTP/1.1 302 No\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n", ConnectFailed, "302", False),
+    "200": (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", ConnectFailed, "200", False),
+    "503": (b"HTTP/1.1 503 No\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n", ConnectFailed, "503", True),
+    "503-open-end": (b"HTTP/1.1 503 No\r\nretry-after: 7\r\n\r\n", ConnectFailed, "503", True),
+    "silence": (b"", ConnectFailed, "hung up", True),
+    "half": (b"HTTP/1.1 101 Switching", ConnectFailed, "hung up", True),
+    "other": (b"SSH-2.0-OpenSSH_9.6\r\n", ConnectFailed, "", True),
+    "bad-accept": (
+        b"HTTP/1.1 101 S\r\nUpgrade: websocket\r\nConnection: upgrade\r\nSec-WebSocket-Accept: x\r\n\r\n",
+        ConnectFailed,
+        "",
+        True,
+    ),
+    "endless-head": (b"HTTP/1.1 101 S\r\n" + b"X: y\r\n" * 50_000, ConnectFailed, "", True),
+    "endless-body": (b"HTTP/1.1 500 S\r\n\r\n" + b"x" * 300_000, ConnectFailed, "500", True),
+}
+
+
+@pytest.mark.parametrize(("said", "kind", "words", "can_retry"), REFUSALS.values(), ids=REFUSALS)
+@pytest.mark.parametrize("is_closed", [True, False], ids=["closed", "open"])
+async def test_handshake_refused(said, kind, words, can_retry, is_closed, autojump_clock):
+    """A refused handshake fails the connect, or asks for a login, with its status; nothing hangs or grows (S085)."""
+
+    async def raw(stream):
+        await stream.receive_some(5000)
+        await stream.send_all(said)
+        if is_closed:
+            await stream.aclose()
+        else:
+            await trio.sleep(5)
+            await stream.aclose()
+
+    async with open_ws_peer(raw=raw) as peer:
+        with pytest.raises((ConnectFailed, AuthRequired)) as caught:
+            await make(peer).run(RecordingSink())
+
+    error = caught.value
+    assert type(error) is kind
+    assert words in str(error)
+    assert "CANARY" not in str(error)
+    assert getattr(error, "can_retry", None) is can_retry
+    if "503" in words:
+        assert error.retry_after == 7.0
+    if kind is AuthRequired:
+        assert "headers" in error.remedy
+
+
+async def test_handshake_cancelled(autojump_clock):
+    """A handshake that is never answered can be left at any time; the stream is closed."""
+
+    async def raw(stream):
+        await trio.sleep_forever()
+
+    async with open_ws_peer(raw=raw) as peer:
+        with trio.move_on_after(3) as patience:
+            await make(peer).run(RecordingSink())
+
+        assert patience.cancelled_caught
+        with pytest.raises(trio.BrokenResourceError):
+            await peer.streams[0].send_all(b"x")
+
+
+async def test_unreachable(autojump_clock):
+    """A host that is not there fails the connect in the dialler's words."""
+
+    async def dial(url, *, environ=None):
+        raise ConnectFailed(reason="cannot reach h")
+
+    spec = ServerSpec("s", RemoteTarget(URL, transport=TransportName.WS))
+    with pytest.raises(ConnectFailed, match="cannot reach h"):
+        await WebSocketTransport(spec, Settings(), dial=dial).run(RecordingSink())
+
+
+# ── messages ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_text_frames(autojump_clock):
+    """Each message is one text frame with the frame's own text (S084)."""
+    async with open_rig() as rig:
+        await rig.echo(echo_frame(1, "é\u2028\U0001f600"))
+
+        assert rig.peer.received == [echo_frame(1, "é\u2028\U0001f600").data.decode()]
+
+
+async def test_fragments(autojump_clock):
+    """A message in many frames and reads is one message."""
+    whole = echo_frame(1, "x" * 1000).data
+
+    async def raw(stream):
+        key = next(line for line in (await stream.receive_some(5000)).split(b"\r\n") if b"Key" in line)
+        accept = generate_accept_token(key.partition(b": ")[2])
+        head = b"HTTP/1.1 101 S\r\nUpgrade: websocket\r\nConnection: upgrade\r\n"
+        await stream.send_all(head + b"Sec-WebSocket-Accept: " + accept + b"\r\n\r\n")
+        frames = b"".join(
+            bytes([(0x80 if last else 0) | (0 if index else 1), 126]) + len(part).to_bytes(2, "big") + part
+            for index, part in enumerate([whole[:300], whole[300:700], whole[700:]])
+            for last in [index == 2]
+        )
+        for byte in frames:
+            await stream.send_all(bytes([byte]))
+        await trio.sleep_forever()
+
+    async with open_rig(raw=raw) as rig:
+        await rig.sink.until(lambda sink: sink.delivered)
+
+        assert rig.sink.delivered == [whole]
+
+
+async def test_binary_frame(autojump_clock):
+    """A binary frame breaks the wire, with the code for it."""
+
+    async def handler(socket):
+        await socket.send_message(b"{}")
+        with pytest.raises(trio_websocket.ConnectionClosed):
+            await socket.get_message()
+
+    async with open_rig(handler=handler) as rig:
+        await rig.ended.wait()
+
+        assert "binary" in str(rig.failures[0])
+        assert rig.peer.sockets[0].closed.code == 1003
+
+
+async def test_message_too_large(autojump_clock):
+    """A message over the bound breaks the wire and is never held whole (E09, S083)."""
+
+    async def handler(socket):
+        await socket.send_message("x" * 5000)
+        await socket.get_message()
+
+    async with open_rig(handler=handler, settings=Settings(max_message_bytes=1000)) as rig:
+        await rig.ended.wait()
+
+        assert str(rig.failures[0]) == "message larger than 1000 bytes"
+
+
+# ── life ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.deadline(1000)
+async def test_ping_answered(autojump_clock):
+    """A silent server that answers pings is left alone."""
+    async with open_rig() as rig:
+        await trio.sleep(500)
+        await rig.echo(echo_frame(1))
+
+        assert rig.failures == []
+
+
+async def test_silence(autojump_clock):
+    """A server that answers neither messages nor pings breaks the wire after both waits (S127)."""
+
+    async def mute(socket):
+        socket._stream_lock.acquire_nowait()
+        await trio.sleep_forever()
+
+    async with open_rig(handler=mute) as rig:
+        began = trio.current_time()
+        await rig.ended.wait()
+
+        assert "nothing was heard for 40 s" in str(rig.failures[0])
+        assert trio.current_time() - began <= 40 + rig.transport.shutdown_bound
+        assert len(rig.sink.endings) == 1
+
+
+# ── ends ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def close_in_order(rig):
+    await rig.peer.sockets[0].aclose(1001, "going\x1b[31m away")
+
+
+async def close_abruptly(rig):
+    await rig.peer.streams[0].aclose()
+
+
+async def send_garbage(rig):
+    await rig.peer.streams[0].send_all(b"\xff\xff\xff\xff")
+
+
+ENDS = {
+    "closed": (close_in_order, "the server closed the connection: 1001 GOING_AWAY: going[31m away"),
+    "cut": (close_abruptly, "the connection ended without a word"),
+    "garbage": (send_garbage, ""),
+}
+
+
+@pytest.mark.parametrize(("end", "words"), ENDS.values(), ids=ENDS)
+async def test_end(end, words, autojump_clock):
+    """The peer's end is a broken wire: `run` raises, the sink knows, later sends say the same (S120, fault 17)."""
+    async with open_rig() as rig:
+        await rig.echo(echo_frame(1))
+        await end(rig)
+        await rig.ended.wait()
+        with pytest.raises(TransportBroken) as caught:
+            await rig.transport.send(echo_frame(2))
+
+        assert words in str(rig.failures[0])
+        assert str(rig.failures[0]) == str(rig.sink.endings[0]) == str(caught.value)
+
+
+async def test_leave_writes_what_was_accepted(autojump_clock):
+    """Leaving writes the frames that were accepted, closes in order, and takes no time (S144)."""
+    async with open_ws_peer() as peer:
+        async with trio.open_nursery() as nursery:
+            rig = Rig(peer, make(peer))
+            await nursery.start(rig.serve)
+            for number in range(5):
+                await rig.transport.send(echo_frame(number))
+            began = trio.current_time()
+            nursery.cancel_scope.cancel()
+        await trio.testing.wait_all_tasks_blocked()
+
+        assert trio.current_time() == began
+        assert len(peer.received) == 5
+        assert peer.sockets[0].closed.code == 1000
+        with pytest.raises(TransportClosed):
+            await rig.transport.send(echo_frame(9))
+
+
+async def test_leave_a_stuck_server(autojump_clock):
+    """A server that never closes costs a second."""
+
+    async def stuck(socket):
+        socket._stream_lock.acquire_nowait()
+        await trio.sleep_forever()
+
+    async with open_ws_peer(handler=stuck) as peer:
+        async with trio.open_nursery() as nursery:
+            rig = Rig(peer, make(peer))
+            await nursery.start(rig.serve)
+            began = trio.current_time()
+            nursery.cancel_scope.cancel()
+
+        assert trio.current_time() - began <= rig.transport.shutdown_bound
+        with pytest.raises(trio.BrokenResourceError):
+            await peer.streams[0].send_all(b"x")
+
+
+@pytest.mark.parametrize("turns", range(25))
+async def test_cancelled_at_any_turn(turns, autojump_clock):
+    """`run` cancelled at any turn of opening or serving ends bare, and leaves no task."""
+    before = trio.lowlevel.current_statistics().tasks_living
+    async with open_ws_peer() as peer:
+        async with trio.open_nursery() as nursery:
+            rig = Rig(peer, make(peer))
+            nursery.start_soon(rig.serve, trio.TASK_STATUS_IGNORED)
+            for _ in range(turns):
+                await trio.lowlevel.checkpoint()
+            nursery.cancel_scope.cancel()
+
+        assert rig.failures == []
+    assert trio.lowlevel.current_statistics().tasks_living <= before
+
+
+async def test_secrets(autojump_clock):
+    """The query and configured values are in no repr, note or diagnostic (E07)."""
+    async with open_rig(headers={"X": "CANARY"}, subprotocol=None) as rig:
+        shown = f"{rig.transport!r} {rig.transport.diagnostics()!r}"
+
+    assert "CANARY" not in shown
+    assert "ws://h.test:81/mcp open" in shown
