@@ -64,7 +64,8 @@ class Method:
 
 _LAST_LEGACY: Final = LEGACY[0]
 _FIRST_MODERN: Final = MODERN[-1]
-_TASKS: Final = "extensions.io.modelcontextprotocol/tasks"
+# The capability, on both sides, of tasks in the modern era.
+TASKS_EXTENSION: Final = "extensions.io.modelcontextprotocol/tasks"
 
 
 def _reading(name: str, *needs: str, since: str = LEGACY[-1], may_ask: bool = False, instead: str = "") -> Method:
@@ -113,8 +114,8 @@ _ROWS: Final = (
         is_safe=True,
         instead="every request names the level that it wants",
     ),
-    Method("tasks/get", since=_LAST_LEGACY, needs=("tasks", _TASKS), is_safe=True),
-    Method("tasks/cancel", since=_LAST_LEGACY, needs=("tasks.cancel", _TASKS), is_safe=True),
+    Method("tasks/get", since=_LAST_LEGACY, needs=("tasks", TASKS_EXTENSION), is_safe=True),
+    Method("tasks/cancel", since=_LAST_LEGACY, needs=("tasks.cancel", TASKS_EXTENSION), is_safe=True),
     Method(
         "tasks/result",
         since=_LAST_LEGACY,
@@ -131,7 +132,12 @@ _ROWS: Final = (
         is_safe=True,
         instead="whoever began a task keeps its id",
     ),
-    Method("tasks/update", since=_FIRST_MODERN, needs=(_TASKS,), instead="legacy servers ask by requests of their own"),
+    Method(
+        "tasks/update",
+        since=_FIRST_MODERN,
+        needs=(TASKS_EXTENSION,),
+        instead="legacy servers ask by requests of their own",
+    ),
     Method("notifications/cancelled"),
     Method("notifications/progress"),
     Method(

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from attrs import frozen
 
 from mcp_actors.errors import RpcError
+from mcp_actors.protocol.features import TASKS_EXTENSION, is_offered
 from mcp_actors.protocol.outbound import META_PREFIX
 from mcp_actors.protocol.types import Era
 
@@ -31,7 +32,6 @@ __all__ = ["Again", "ListenFilter", "ListenPlan", "Never", "decide_relisten", "p
 LISTEN: Final = "subscriptions/listen"
 ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 SUBSCRIPTION_ID: Final = META_PREFIX + "subscriptionId"
-TASKS_EXTENSION: Final = META_PREFIX + "tasks"
 
 # Kind of a list -> its key in the filter. The kinds are also names of the server's capabilities.
 _LIST_KEYS: Final = {
@@ -138,20 +138,16 @@ def plan_listening(wanted: ListenFilter, info: ServerInfo) -> ListenPlan:
     Source:
         MCP 2026-07-28, "Subscriptions"; 2025-11-25, server/resources, "Subscriptions"; F01, F04, fault 69.
     """
-    able = ListenFilter(frozenset(kind for kind in wanted.lists if _declares(info, kind, "listChanged")))
-    if _declares(info, "resources", "subscribe"):
+    able = ListenFilter(
+        frozenset(kind for kind in wanted.lists if is_offered(info.capabilities, f"{kind}.listChanged"))
+    )
+    if is_offered(info.capabilities, "resources.subscribe"):
         able |= ListenFilter(uris=wanted.uris)
     if info.era is Era.MODERN:
-        extensions = info.capabilities.get("extensions")
-        if isinstance(extensions, Mapping) and TASKS_EXTENSION in extensions:
+        if is_offered(info.capabilities, TASKS_EXTENSION):
             able |= ListenFilter(task_ids=wanted.task_ids)
         return ListenPlan(able or None, (), ListenFilter(), wanted - able)
     return ListenPlan(None, tuple(sorted(able.uris)), ListenFilter(able.lists), wanted - able)
-
-
-def _declares(info: ServerInfo, capability: str, setting: str) -> bool:
-    settings = info.capabilities.get(capability)
-    return isinstance(settings, Mapping) and settings.get(setting) is True
 
 
 # ── asking again ────────────────────────────────────────────────────────────────────────────────────────────────────
