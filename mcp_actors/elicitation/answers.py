@@ -85,8 +85,9 @@ def _check_string(item: Field, value: Json) -> str | None:
     size = len(value)
     if size < item.min_count:
         return f"must have at least {item.min_count} characters"
-    if size > min(MAX_VALUE_CHARS, item.max_count if item.max_count is not None else MAX_VALUE_CHARS):
-        return f"must have at most {min(MAX_VALUE_CHARS, item.max_count or MAX_VALUE_CHARS)} characters"
+    most = MAX_VALUE_CHARS if item.max_count is None else min(MAX_VALUE_CHARS, item.max_count)
+    if size > most:
+        return f"must have at most {most} characters"
     is_format = _FORMATS.get(item.format or "")
     if is_format is not None and not is_format(value):
         return f"must be {_FORMAT_WORDS[item.format or '']}"

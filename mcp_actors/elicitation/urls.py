@@ -74,8 +74,11 @@ def judge_url(url: str) -> JudgedUrl | RefusedUrl:
         return RefusedUrl("the URL has a host that is no host")
     before, _, _ = parts.netloc.rpartition("@")
     netloc = parts.netloc if host.isascii() else _with_host(parts.netloc, ascii_host)
-    text = quote(f"{scheme}://{netloc}{url[len(scheme) + 3 + len(parts.netloc) :]}", safe=_URL_CHARS)
-    return JudgedUrl(text, ascii_host, tuple(_warnings(url, ascii_host, has_credentials=bool(before), text=text)))
+    plain = f"{scheme}://{netloc}{url[len(scheme) + 3 + len(parts.netloc) :]}"
+    text = quote(plain, safe=_URL_CHARS)
+    is_odd = text != plain or _BAD_PERCENT.search(plain) is not None
+    warnings = _warnings(ascii_host, has_credentials=bool(before), is_odd=is_odd)
+    return JudgedUrl(text, ascii_host, tuple(warnings))
 
 
 def _with_host(netloc: str, ascii_host: str) -> str:
@@ -99,7 +102,7 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return None
 
 
-def _warnings(url: str, host: str, *, has_credentials: bool, text: str) -> list[str]:
+def _warnings(host: str, *, has_credentials: bool, is_odd: bool) -> list[str]:
     found: list[str] = []
     if any(label.startswith("xn--") for label in host.split(".")):
         found.append("the host is written in international characters (xn--...): it may look like another one")
@@ -111,6 +114,6 @@ def _warnings(url: str, host: str, *, has_credentials: bool, text: str) -> list[
             found.append("the host is a bare address, not a name")
         elif re.fullmatch(r"(0x[0-9a-f]+|[0-9.]+)", host):
             found.append("the host is an address in disguise")
-    if not url.isascii() or text != quote(text, safe=_URL_CHARS) or _BAD_PERCENT.search(url):
+    if is_odd:
         found.append("it holds unusual characters")
     return found
