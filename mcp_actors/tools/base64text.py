@@ -28,7 +28,7 @@ MIN_SIGNS: Final = 40
 BINARY_HEADS: Final = MODEL_IMAGES | {"application/pdf", "audio/wav"}
 
 _RUN: Final = re.compile(
-    r"(?:data:([a-zA-Z0-9!#$&^_.+-]+/[a-zA-Z0-9!#$&^_.+-]+)?(?:;[a-zA-Z0-9=_.-]+)*;base64,)?"
+    r"(?:data:([a-zA-Z0-9!#$&^_.+-]+/[a-zA-Z0-9!#$&^_.+-]+)?(?:;[a-zA-Z0-9=_.-]+)*;base64,|(?<![A-Za-z0-9+/_-]))"
     rf"([A-Za-z0-9+/_-]{{{MIN_RUN_CHARS},}}={{0,2}})"
 )
 _BLANK: Final = re.compile(r"\s+")

@@ -45,6 +45,9 @@ MAX_ROUNDS: Final = 10
 # quadratic time in the length of a run, one second for 32,000 marks.
 MAX_MARKS: Final = 30
 
+# More different characters than any text needs; looking one up again takes a microsecond.
+MAX_REMEMBERED: Final = 16_384
+
 # Categories that go: format, private use, surrogate, unassigned, control (S188).
 _REMOVED_CATEGORIES: Final = frozenset({"Cf", "Co", "Cs", "Cn", "Cc"})
 _KEPT_CONTROLS: Final = frozenset(map(ord, "\t\n\r"))
@@ -87,18 +90,21 @@ def is_removed(code_point: int) -> bool:
     return unicodedata.category(chr(code_point)) in _REMOVED_CATEGORIES
 
 
-class _Removal:
-    """A table for `str.translate` that is computed when asked: a filled one would hold a million entries."""
+class _Removal(dict[int, int | None]):
+    """A table for `str.translate` that fills itself with what texts hold, and never with all of Unicode."""
 
     def __init__(self, kept: frozenset[int]) -> None:
+        super().__init__()
         self._kept = kept
 
-    def __getitem__(self, code_point: int) -> int | None:
-        if code_point in self._kept:
-            return code_point
+    def __missing__(self, code_point: int) -> int | None:
+        if len(self) >= MAX_REMEMBERED:
+            self.clear()
         if code_point in _LINE_ENDS:
-            return 0x0A
-        return None if is_removed(code_point) else code_point
+            self[code_point] = 0x0A
+        else:
+            self[code_point] = None if code_point not in self._kept and is_removed(code_point) else code_point
+        return self[code_point]
 
 
 _REMOVE_ALL: Final = _Removal(frozenset())
