@@ -31,8 +31,13 @@ if TYPE_CHECKING:
     class Prompter(Protocol):
         """What a door supplies so that a person can sign in."""
 
-        def receive(self, *, redirect_uri: str | None, port: int | None) -> AbstractAsyncContextManager[Reception]:
-            """Open a place to arrive at, as configured; None: anywhere."""
+        def receive(self, *, fixed: str | None, preferred: str | None) -> AbstractAsyncContextManager[Reception]:
+            """Open a place to arrive at.
+
+            Args:
+                fixed: the redirect URI that it must have; None: any.
+                preferred: the one that a registration has, best kept.
+            """
             ...
 
         async def show_code(self, code: DeviceCode) -> None:

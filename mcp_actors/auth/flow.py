@@ -237,6 +237,8 @@ def authorization_url(
         "state": state,
         "resource": found.resource,
     }
+    if not found.resource:  # an identity provider is no resource
+        del fields["resource"]
     if scope:
         fields["scope"] = " ".join(scope)
     if "offline_access" in scope:

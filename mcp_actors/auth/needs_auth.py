@@ -69,6 +69,8 @@ class NeedsAuthCache:
     _reading: trio.Event | None = field(default=None, init=False)
     # Maps id -> seconds since the epoch; None: not read since the last write.
     _known: Mapping[str, float] | None = field(default=None, init=False)
+    # Writes made by this object.
+    _writes: int = field(default=0, init=False)
     _writing: trio.Lock = field(factory=trio.Lock, init=False, repr=False)
 
     async def is_fresh(self, key: str) -> bool:
@@ -94,8 +96,11 @@ class NeedsAuthCache:
                 await self._reading.wait()
                 continue
             self._reading = event = trio.Event()
+            writes = self._writes
             try:
-                self._known = await trio.to_thread.run_sync(self._read)
+                found = await trio.to_thread.run_sync(self._read)
+                if writes == self._writes:  # else it may be the old file
+                    self._known = found
             finally:
                 self._reading = None
                 event.set()
@@ -127,6 +132,7 @@ class NeedsAuthCache:
             except OSError as exc:
                 log.debug("Failed to remember who needs a login: %s", exc.strerror)
             finally:
+                self._writes += 1
                 self._known = None
 
     def _rewrite(self, path: Path, key: str, moment: float | None) -> None:

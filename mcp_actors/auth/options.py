@@ -79,6 +79,13 @@ class AuthOptions:
     # Addresses of private networks may be asked (E01).
     allows_private: bool = False
 
+    @property
+    def fixed_redirect_uri(self) -> str | None:
+        """Where people must be led back to, by configuration: exactly that (fault 65); None: anywhere."""
+        if self.redirect_uri is not None:
+            return self.redirect_uri
+        return None if self.callback_port is None else f"http://localhost:{self.callback_port}/callback"
+
     def identity_hash(self) -> str:
         """Which of our identities this is: two configurations share a login only when it is the same one."""
         parts = (self.grant, self.client_id, self.client_metadata_url, self.issuer, self.metadata_url)

@@ -4,8 +4,8 @@ What this is not: what a login is (`credentials`), nor who may renew it (`refres
 
 Rules.
 
-1. `keyring` blocks, may ask a person, and may raise anything: it is used in a thread, with a time limit, and probed once
-   with a canary before anything is trusted to it. Backends that keep plain text are refused (fault 68).
+1. `keyring` blocks, may ask a person, and may raise anything: it is used in a thread, with a time limit, and probed
+   once with a canary before anything is trusted to it. Backends that keep plain text are refused (fault 68).
 2. `auto` falls back from keyring to files to memory, each time with one notice; a store that was asked for by name does
    not fall back but says what is wrong.
 3. A login is looked for in the keyring, then in the files: an earlier run may have had no keyring.
@@ -310,7 +310,7 @@ def _why(exc: OSError) -> str:
 
 
 def system_credential(environ: Mapping[str, str], name: str) -> str | None:
-    """Read a credential that systemd passed to this service (``LoadCredential=mcp-actors.NAME:...``). Blocks, read-only.
+    """Read a credential that systemd passed to us (``LoadCredential=mcp-actors.NAME:...``). Blocks, read-only.
 
     Args:
         environ: variable name -> text; ``CREDENTIALS_DIRECTORY`` is looked at.

@@ -1,0 +1,388 @@
+"""Owns what the servers of one runtime share when they sign in: the store, the memory of who wants a login, the
+company's login, and the table of who we are towards each server.
+
+What this is not: any of them. The runtime makes one desk and asks it for each HTTP server's auth.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import trio
+from attrs import define, evolve, field, frozen
+
+from mcp_actors.auth.credentials import slot_of
+from mcp_actors.auth.driving import drive, real_sources
+from mcp_actors.auth.fetcher import SafeFetcher, resolve_name
+from mcp_actors.auth.files import read_private, write_private
+from mcp_actors.auth.messages import text_in
+from mcp_actors.auth.minting import Minter
+from mcp_actors.auth.needs_auth import FILE_NAME, NeedsAuthCache, cache_id, has_own_credentials
+from mcp_actors.auth.options import GrantKind, read_options
+from mcp_actors.auth.refreshing import Keeper
+from mcp_actors.auth.server_auth import ServerAuth
+from mcp_actors.auth.store import CredentialStore, system_credential
+from mcp_actors.auth.upkeep import mint, revoke
+from mcp_actors.auth.xaa import Company, CompanySetup
+from mcp_actors.config.specs import RemoteTarget
+from mcp_actors.errors import AuthFailed, AuthRequired, ConfigError, McpActorsError, RemoteProtocolError
+from mcp_actors.protocol.jsonrpc import decode_object, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mcp_actors.auth.challenge import Demand
+    from mcp_actors.auth.credentials import Credentials
+    from mcp_actors.auth.driving import Fetch, Prompter
+    from mcp_actors.auth.fetcher import Exchange, Resolve
+    from mcp_actors.auth.messages import Sources
+    from mcp_actors.auth.options import AuthOptions
+    from mcp_actors.config.specs import ServerSpec
+
+__all__ = ["AuthDesk", "AuthStatus", "load_company", "save_company"]
+
+COMPANY_FILE: Final = "xaa.json"
+COMPANY_SECRET: Final = "xaa-client-secret"  # noqa: S105 - a name
+MAX_FILE_BYTES: Final = 64 * 1024
+
+
+@frozen
+class AuthStatus:
+    """How one server is signed in to. No secret, and reading it asks nobody."""
+
+    server: str
+    # "signed-in", "expired" (renewed at its next use), "signed-out", "configured" (its own header) or "none" (no HTTP).
+    state: str
+    grant: str | None = None
+    issuer: str | None = None
+    resource: str | None = None
+    client_id: str | None = None
+    scopes: tuple[str, ...] = ()
+    # Seconds since the epoch; None: unknown.
+    expires_at: float | None = None
+    can_renew: bool = False
+    # Where the login is kept: "keyring", "file" or "memory".
+    store: str | None = None
+    is_key_bound: bool = False
+
+
+@define(eq=False)
+class AuthDesk:
+    """One per runtime. Construction does no I/O."""
+
+    _exchange: Exchange = field(repr=False)
+    _environ: Mapping[str, str] = field(repr=False)
+    _store: CredentialStore = field(repr=False)
+    # Where state is kept between runs; None: nowhere.
+    _state_dir: Path | None = None
+    # Asks a person during a call; None: calls fail typed (D22).
+    _prompter: Prompter | None = field(default=None, repr=False)
+    _resolve: Resolve = field(default=resolve_name, repr=False)
+    _is_proxied: Callable[[str], bool] = field(default=lambda _url: False, repr=False)
+    _sources: Sources = field(factory=real_sources, repr=False)
+    # The company's identity provider, where it was set up; None: no XAA.
+    _company: Company | None = field(default=None, init=False)
+    _cache: NeedsAuthCache = field(init=False, repr=False)
+    # Maps slot -> its keeper, so that servers with the same login share it.
+    _keepers: dict[str, Keeper] = field(factory=dict, init=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        path = None if self._state_dir is None else self._state_dir / FILE_NAME
+        self._cache = NeedsAuthCache(path, self._sources.now)
+
+    # ── who we are towards a server ──────────────────────────────────────────────────────────────────────────────────
+
+    def for_server(self, spec: ServerSpec, *, options: AuthOptions | None = None) -> ServerAuth | None:
+        """Who we are towards `spec`; None: configuration says it, or it is not on HTTP (S255).
+
+        Args:
+            spec: the server.
+            options: instead of what its entry says.
+
+        Raises:
+            ConfigError: the block ``oauth`` cannot be used.
+        """
+        target = spec.target
+        if not isinstance(target, RemoteTarget) or has_own_credentials(spec):
+            return None
+        if options is None:
+            options = read_options(spec.raw.get("oauth"), self._environ, server=spec.name)
+        fetch = self._fetcher(target.url, options)
+        auth = ServerAuth(
+            name=spec.name,
+            url=target.url,
+            options=options,
+            keeper=self._keeper(slot_of(target.url, options), fetch),
+            fetch=fetch,
+            sources=self._sources,
+            cache=self._cache,
+            cache_key=cache_id(spec),
+            prompter=self._prompter,
+        )
+        if options.grant.is_silent:
+            auth.minter = Minter(lambda demand, previous: self._mint(auth, demand, previous), self._sources)
+        return auth
+
+    def _fetcher(self, url: str, options: AuthOptions | None = None) -> SafeFetcher:
+        allows_private = options is not None and options.allows_private
+        return SafeFetcher(
+            server_url=url,
+            exchange=self._exchange,
+            resolve=self._resolve,
+            is_proxied=self._is_proxied,
+            allows_private=allows_private,
+        )
+
+    def _keeper(self, slot: str, fetch: Fetch) -> Keeper:
+        if slot not in self._keepers:
+            locks = None if self._state_dir is None else self._state_dir / "locks"
+            self._keepers[slot] = Keeper(slot, self._store, fetch, self._sources, locks)
+        return self._keepers[slot]
+
+    async def _mint(self, auth: ServerAuth, demand: Demand | None, previous: Credentials | None) -> Credentials:
+        """Get a token without a person, as `options.grant` says."""
+        options = await trio.to_thread.run_sync(self._with_files, auth)
+        errand = auth.errand(demand, previous, options=options)
+        if options.grant is GrantKind.XAA:
+            company = await self.company()
+            if company is None:
+                raise AuthRequired(
+                    reason="this server takes a company's word, and no company is set up",
+                    remedy="set it up with: mcp-actors xaa setup",
+                )
+            return await company.mint(errand, auth.fetch)
+        assertion = None
+        if options.grant is GrantKind.WORKLOAD and options.assertion_file is not None:
+            assertion = await trio.to_thread.run_sync(_read_text, options.assertion_file, "oauth.assertionFile")
+        return await drive(mint(errand, assertion=assertion), auth.fetch)
+
+    def _with_files(self, auth: ServerAuth) -> AuthOptions:
+        """The options with what lies in files and in systemd's credentials. Blocks."""
+        options = auth.options
+        if options.private_key is None and options.private_key_file is not None:
+            options = evolve(options, private_key=_read_text(options.private_key_file, "oauth.privateKeyFile"))
+        if options.client_secret is None and options.private_key is None and options.client_id is not None:
+            secret = system_credential(self._environ, f"{auth.name}.client-secret")
+            options = evolve(options, client_secret=secret)
+        return options
+
+    # ── signing in and out ───────────────────────────────────────────────────────────────────────────────────────────
+
+    async def log_in(
+        self,
+        spec: ServerSpec,
+        prompter: Prompter,
+        *,
+        scopes: tuple[str, ...] | None = None,
+        by_code: bool = False,
+        client_secret: str | None = None,
+    ) -> AuthStatus:
+        """Have a person sign in to one server.
+
+        Args:
+            spec: the server.
+            prompter: asks the person.
+            scopes: what to request, whatever servers say.
+            by_code: show a code to type in elsewhere, instead of a redirect.
+            client_secret: of the configured client; kept with the login.
+
+        Raises:
+            AuthFailed: the server has no login, or it was refused.
+            ConnectFailed: somebody is out of order.
+            ConfigError: configuration does not fit.
+
+        Cancellation:
+            Safe; the old login stays.
+        """
+        auth = self.for_server(spec)
+        if auth is None:
+            raise AuthFailed(server=spec.name, reason="its credentials are configured, or it has none to sign in with")
+        try:
+            options = await trio.to_thread.run_sync(self._with_files, auth)
+            if options.grant is GrantKind.XAA:
+                company = await self.company()
+                if company is None:
+                    raise AuthFailed(reason="no company is set up: mcp-actors xaa setup")
+                await company.log_in(prompter)
+                await self._cache.clear(cache_id(spec) or "")
+                return await self.status(spec)
+            if options.grant.is_silent:
+                raise AuthFailed(reason=f"{options.grant} needs nobody to sign in")
+            if client_secret is not None and options.client_id is not None and options.client_secret is None:
+                options = evolve(options, client_secret=client_secret)
+            if by_code:
+                options = evolve(options, grant=GrantKind.DEVICE_CODE)
+            auth.options = options
+            demand = await self._demand_of(spec)
+            await auth.sign_in(prompter, demand=demand, scopes=scopes)
+        except McpActorsError as exc:
+            exc.server = exc.server or spec.name
+            raise
+        return await self.status(spec)
+
+    async def _demand_of(self, spec: ServerSpec) -> Demand | None:
+        """Ask the server what it demands, with a harmless request; None: it demands nothing."""
+        from mcp_actors.auth.challenge import read_demand
+
+        target = spec.target
+        assert isinstance(target, RemoteTarget)
+        hello = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "initialize",
+            "params": {
+                "protocolVersion": "2025-11-25",
+                "capabilities": {},
+                "clientInfo": {"name": "mcp-actors", "version": "0"},
+            },
+        }
+        headers = [
+            *((name, value) for name, value in target.headers.items()),
+            ("Content-Type", "application/json"),
+            ("Accept", "application/json, text/event-stream"),
+        ]
+        try:
+            status, kept, _ = await self._exchange(
+                "POST", target.url, headers, encode(hello), address=None, max_bytes=MAX_FILE_BYTES
+            )
+        except RemoteProtocolError:
+            return None
+        challenge = kept.get("www-authenticate")
+        return read_demand(status, [challenge] if challenge else []) if status in (401, 403) else None
+
+    async def log_out(self, spec: ServerSpec) -> bool:
+        """Revoke and forget the login of one server, its registration too; returns whether there was one.
+
+        Cancellation:
+            Safe; what is not revoked then is forgotten all the same.
+
+        Source:
+            S267, fault 67.
+        """
+        auth = self.for_server(spec)
+        if auth is None:
+            return False
+        before = await auth.keeper.forget()
+        if before is None:
+            return False
+        with suppress(McpActorsError):  # the issuer cannot be told; here it is over
+            await drive(revoke(before, self._sources), auth.fetch)
+        return before.tokens is not None
+
+    async def status(self, spec: ServerSpec) -> AuthStatus:
+        """How one server is signed in to. Reads the store, asks nobody. Cancellation: safe."""
+        target = spec.target
+        if not isinstance(target, RemoteTarget):
+            return AuthStatus(spec.name, "none")
+        auth = self.for_server(spec)
+        if auth is None:
+            return AuthStatus(spec.name, "configured")
+        grant = str(auth.options.grant)
+        held = await auth.keeper.load() if auth.minter is None else auth.minter.held
+        if held is None or held.tokens is None:
+            return AuthStatus(spec.name, "silent" if auth.minter is not None else "signed-out", grant)
+        tokens = held.tokens
+        is_alive = tokens.is_alive(self._sources.now())
+        return AuthStatus(
+            server=spec.name,
+            state="signed-in" if is_alive else "expired",
+            grant=str(held.grant),
+            issuer=held.issuer,
+            resource=held.resource,
+            client_id=None if held.identity is None else held.identity.client_id,
+            scopes=held.granted,
+            expires_at=tokens.expires_at,
+            can_renew=tokens.refresh_token is not None or auth.minter is not None,
+            store="memory" if auth.minter is not None else await self._store.kind(),
+            is_key_bound=held.dpop_key is not None,
+        )
+
+    # ── the company ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def use_company(self, setup: CompanySetup) -> Company:
+        """Use this identity provider from now on."""
+        fetch = self._fetcher(setup.issuer)
+        slot = slot_of(setup.issuer, _company_options(setup))
+        self._company = Company(setup, self._keeper(slot, fetch), fetch, self._sources)
+        return self._company
+
+    async def company(self) -> Company | None:
+        """The identity provider that was set up; None: none was. Cancellation: safe.
+
+        Raises:
+            ConfigError: the file that ``xaa setup`` wrote cannot be used.
+        """
+        if self._company is None and self._state_dir is not None:
+            setup = await trio.to_thread.run_sync(load_company, self._state_dir)
+            if setup is not None:
+                secret = self._environ.get("MCP_XAA_IDP_CLIENT_SECRET")
+                if not secret:
+                    stored = await self._store.load(
+                        f"{COMPANY_SECRET}.{slot_of(setup.issuer, _company_options(setup))}"
+                    )
+                    secret = None if stored is None else stored.decode()
+                self.use_company(evolve(setup, client_secret=secret or None))
+        return self._company
+
+    async def set_up_company(self, setup: CompanySetup) -> str | None:
+        """Remember the identity provider for all runs; returns the kind of store of its secret. Cancellation: safe."""
+        if self._state_dir is None:
+            raise ConfigError(reason="there is no state directory to remember the company in", key="xaa")
+        kind = None
+        if setup.client_secret is not None:
+            slot = f"{COMPANY_SECRET}.{slot_of(setup.issuer, _company_options(setup))}"
+            kind = await self._store.save(slot, setup.client_secret.encode())
+        await trio.to_thread.run_sync(save_company, self._state_dir, setup)
+        self.use_company(setup)
+        return kind
+
+
+def _company_options(setup: CompanySetup) -> AuthOptions:
+    from mcp_actors.auth.options import AuthOptions
+
+    return AuthOptions(client_id=setup.client_id, issuer=setup.issuer, grant=GrantKind.XAA)
+
+
+def save_company(state_dir: Path, setup: CompanySetup) -> None:
+    """Write the file ``xaa.json``, without the secret. Blocks. Raises OSError."""
+    document = {"idpIssuer": setup.issuer, "clientId": setup.client_id, "callbackPort": setup.callback_port}
+    write_private(state_dir / COMPANY_FILE, encode(document))
+
+
+def load_company(state_dir: Path) -> CompanySetup | None:
+    """Read it; None: there is none. Blocks.
+
+    Raises:
+        ConfigError: it cannot be used.
+    """
+    from mcp_actors.auth.urls import check_url
+
+    path = state_dir / COMPANY_FILE
+    try:
+        data = read_private(path)
+        document = None if data is None else decode_object(data)
+    except (OSError, RemoteProtocolError):
+        raise ConfigError(file=str(path), reason="cannot be read", remedy="mcp-actors xaa setup") from None
+    if document is None:
+        return None
+    issuer, client_id = text_in(document, "idpIssuer"), text_in(document, "clientId")
+    if issuer is None or client_id is None:
+        raise ConfigError(file=str(path), reason="lacks idpIssuer or clientId", remedy="mcp-actors xaa setup")
+    port = document.get("callbackPort")
+    is_port = isinstance(port, int) and not isinstance(port, bool)
+    return CompanySetup(
+        issuer=check_url(issuer, "idpIssuer"),
+        client_id=client_id,
+        callback_port=port if is_port else None,  # type: ignore[arg-type]
+    )
+
+
+def _read_text(path: str, key: str) -> str:
+    """Read a small file of a secret. Blocks. Raises `ConfigError`."""
+    try:
+        with Path(path).expanduser().open("rb") as file:
+            return file.read(MAX_FILE_BYTES).decode().strip()
+    except (OSError, UnicodeDecodeError, RuntimeError):
+        raise ConfigError(reason="the file cannot be read", key=key) from None

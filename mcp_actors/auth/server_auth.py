@@ -1,0 +1,290 @@
+"""Owns who we are towards one MCP server: adds the token to each request, and meets what the server demands.
+
+What this is not: HTTP. It has the shape of httpx's auth flow and knows nothing of httpx: `async_auth_flow` is given a
+request and answers by name only (``headers``, ``method``, ``url``, ``status_code``).
+
+::
+
+    401 use_dpop_nonce               the same again, with the nonce                       (D19)
+    401, a token of ours             one renewal, one try (D15), then as below
+    401, none or not that one        mint silently; a person where there is one; else `AuthRequired`
+    403 insufficient_scope           a new authorization for the union of scopes, at most 3 in all (D13)
+    403, anything else               not about us: a firewall's, or the server's own refusal; passed on
+    own Authorization header         never touched (S255)
+    another origin                   gets no token of ours (D14)
+
+Rule 1: nothing here waits for a person unless a prompter was supplied; a call fails at once, typed (D22, S268).
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+import trio
+from attrs import define, evolve, field
+
+from mcp_actors.auth.challenge import read_demand
+from mcp_actors.auth.device import log_in_by_code
+from mcp_actors.auth.driving import drive_visiting
+from mcp_actors.auth.flow import Errand, log_in
+from mcp_actors.auth.options import GrantKind
+from mcp_actors.auth.scopes import MAX_STEPS, is_useless_step
+from mcp_actors.auth.urls import host_of, is_same_origin
+from mcp_actors.errors import AuthFailed, AuthRequired, McpActorsError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from mcp_actors.auth.challenge import Demand
+    from mcp_actors.auth.credentials import Credentials
+    from mcp_actors.auth.driving import Fetch, Prompter
+    from mcp_actors.auth.messages import Sources
+    from mcp_actors.auth.minting import Minter
+    from mcp_actors.auth.needs_auth import NeedsAuthCache
+    from mcp_actors.auth.options import AuthOptions
+    from mcp_actors.auth.refreshing import Keeper
+
+__all__ = ["ServerAuth"]
+
+log = logging.getLogger("mcp_actors.auth")
+
+# Nonces that one request may be asked for: one, and one more where it had just changed.
+MAX_NONCES: Final = 2
+LATEST_LEGACY_YEAR: Final = "2025"
+
+
+@define(eq=False)
+class _Attempt:
+    """What one request has been through."""
+
+    nonces: int = 0
+    authorizations: int = 0
+    # Tokens that the server refused, the last one last.
+    refused: list[str] = field(factory=list, repr=False)
+
+
+@define(eq=False)
+class ServerAuth:
+    """Who we are towards one server. Used by the HTTP transport as its `auth`; safe to share between tasks."""
+
+    # What httpx asks an auth flow.
+    requires_request_body = False
+    requires_response_body = False
+
+    name: str
+    url: str = field(repr=False)
+    options: AuthOptions
+    # The login that is kept; silent grants keep theirs in memory.
+    keeper: Keeper = field(repr=False)
+    fetch: Fetch = field(repr=False)
+    _sources: Sources = field(repr=False)
+    # Mints tokens without a person; None: a person signs in.
+    minter: Minter | None = field(default=None, repr=False)
+    # Who asked for a login lately, and under which key this server stands there; None: nowhere.
+    _cache: NeedsAuthCache | None = field(default=None, repr=False)
+    _cache_key: str | None = None
+    # Asks a person; None: there is none, fail typed.
+    prompter: Prompter | None = field(default=None, repr=False)
+    # One person signs in once, however many calls want it.
+    _signing: trio.Lock = field(factory=trio.Lock, init=False, repr=False)
+    # Scopes that were asked for in vain: the failure is remembered (S263).
+    _vain: set[frozenset[str]] = field(factory=set, init=False)
+
+    async def async_auth_flow(self, request: Any) -> AsyncGenerator[Any, Any]:
+        """Drive one request: yields it with credentials, is sent the answer, yields it again or ends.
+
+        Raises:
+            AuthRequired: a person must sign in; names the command.
+            AuthFailed: refused, and signing in again would not help.
+            ConnectFailed: the login cannot be renewed just now.
+
+        Cancellation:
+            Safe; a renewal under way is finished for the others.
+
+        Source:
+            D13-D15, D19, D22; S245, S263.
+        """
+        if "authorization" in request.headers or not self._is_ours(str(request.url)):
+            yield request
+            return
+        attempt = _Attempt()
+        try:
+            held = await self._usable(None)
+            if held is None:
+                await self._respect_memory()
+            while True:
+                source = self.minter or self.keeper
+                url = str(request.url)
+                if held is not None and held.tokens is not None:
+                    for header, value in source.presentation.headers(held.tokens, request.method, url):
+                        request.headers[header] = value
+                response = yield request
+                is_news = source.presentation.take_nonce(url, response.headers.get("dpop-nonce"))
+                if response.status_code not in (401, 403):
+                    return
+                demand = read_demand(response.status_code, response.headers.get_list("www-authenticate"))
+                if demand.is_nonce_wanted and is_news and attempt.nonces < MAX_NONCES:
+                    attempt.nonces += 1
+                    continue
+                if demand.status == 403 and not demand.is_step_up:
+                    return
+                held = await self._meet(demand, held, attempt, request)
+        except McpActorsError as exc:
+            exc.server = exc.server or self.name
+            if isinstance(exc, AuthRequired) and exc.remedy is None:
+                exc.remedy = self.remedy
+            raise
+
+    @property
+    def remedy(self) -> str:
+        """The command that a person runs to sign in."""
+        return f"sign in with: mcp-actors login {self.name}"
+
+    # ── meeting demands ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _meet(self, demand: Demand, held: Credentials | None, attempt: _Attempt, request: Any) -> Credentials:
+        """Get a token that may do, or say why there is none."""
+        tokens = None if held is None else held.tokens
+        token = "" if tokens is None else tokens.access_token
+        if demand.is_step_up and held is not None:
+            self._check_step(demand, held)
+        elif token not in attempt.refused:
+            attempt.refused.append(token)
+            renewed = await self._usable(token, demand)
+            if renewed is not None:
+                return renewed
+        if attempt.authorizations >= MAX_STEPS:
+            raise AuthFailed(reason=f"the server refused {attempt.authorizations} fresh logins in a row")
+        attempt.authorizations += 1
+        if self.minter is not None:
+            if not demand.is_step_up:
+                raise AuthFailed(reason="the server refused a token that its authorization server had just given")
+            return await self._minted(token, demand)
+        if self.prompter is None:
+            await self._remember(demand)
+            why = "the server asks for a login" if not token else "the login has ended"
+            if demand.is_step_up:
+                why = f"the server wants more: {' '.join(demand.scope or ()) or 'another scope'}"
+            raise AuthRequired(reason=why, http_status=demand.status)
+        revision = request.headers.get("mcp-protocol-version")
+        return await self.sign_in(self.prompter, demand=demand, refused=token, revision=revision)
+
+    def _check_step(self, demand: Demand, held: Credentials) -> None:
+        """Fail where asking for more scopes cannot help (D13, S263, fault 66)."""
+        wanted = frozenset(demand.scope or ())
+        text = " ".join(sorted(wanted)) or "a scope that it does not name"
+        pinned = self.options.scopes
+        if pinned is not None and not wanted <= set(pinned):
+            raise AuthFailed(reason=f"the server wants {text}, which oauth.scopes does not list: add it there")
+        if wanted in self._vain or is_useless_step(held.scope, held.granted, demand.scope):
+            self._vain.add(wanted)
+            raise AuthFailed(reason=f"the server wants {text}, which this login has asked for already")
+
+    async def _usable(self, refused: str | None, demand: Demand | None = None) -> Credentials | None:
+        if self.minter is not None:
+            return await self.minter.usable(refused, demand)
+        return await self.keeper.usable(refused)
+
+    async def _minted(self, refused: str, demand: Demand) -> Credentials:
+        assert self.minter is not None
+        made = await self.minter.usable(refused, demand)
+        assert made is not None  # something was refused
+        return made
+
+    # ── the memory of who asked for a login ──────────────────────────────────────────────────────────────────────────
+
+    async def _respect_memory(self) -> None:
+        """Fail without asking the server, if it asked for a login a moment ago (S254)."""
+        if self._cache is None or self._cache_key is None or self.prompter is not None or self.minter is not None:
+            return
+        if await self._cache.is_fresh(self._cache_key):
+            raise AuthRequired(reason="the server asked for a login a moment ago", http_status=401)
+
+    async def _remember(self, demand: Demand) -> None:
+        if demand.status == 401 and self._cache is not None and self._cache_key is not None:
+            await self._cache.note(self._cache_key)
+
+    async def _forget_memory(self) -> None:
+        if self._cache is not None and self._cache_key is not None:
+            await self._cache.clear(self._cache_key)
+
+    # ── a person ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def sign_in(
+        self,
+        prompter: Prompter,
+        *,
+        demand: Demand | None = None,
+        refused: str | None = None,
+        revision: str | None = None,
+        scopes: tuple[str, ...] | None = None,
+    ) -> Credentials:
+        """Have a person sign in; the old login stays until the new one works (S267).
+
+        Args:
+            prompter: asks the person.
+            demand: what the server demanded.
+            refused: the token that did not do; a newer one that somebody else got meanwhile does.
+            revision: protocol revision in use, None when unknown.
+            scopes: what to request, whatever servers say; None: as configured.
+
+        Raises:
+            AuthFailed: it was refused, or not finished in time.
+            ConnectFailed: a server is out of order.
+
+        Cancellation:
+            Safe; the listener is closed.
+        """
+        async with self._signing:
+            newest = self.keeper.held
+            if refused is not None and newest is not None and newest.tokens is not None:
+                is_newer = newest.tokens.access_token != refused and newest.tokens.is_alive(self._sources.now())
+                is_step = demand is not None and demand.is_step_up
+                if is_newer and not (is_step and not set((demand and demand.scope) or ()) <= set(newest.granted)):
+                    return newest
+            previous = newest or await self.keeper.load()
+            options = self.options if scopes is None else evolve(self.options, scopes=scopes)
+            errand = self.errand(demand, previous, options=options, revision=revision)
+            if options.grant is GrantKind.DEVICE_CODE:
+                credentials = await log_in_by_code(errand, self.fetch, prompter)
+            else:
+                credentials = await self._visit(prompter, errand)
+            await self.keeper.adopt(credentials)
+            await self._forget_memory()
+            log.info("Signed in to %s at %s", self.name, host_of(credentials.issuer))
+            return credentials
+
+    async def _visit(self, prompter: Prompter, errand: Errand) -> Credentials:
+        identity = None if errand.previous is None else errand.previous.identity
+        preferred = None if identity is None else identity.redirect_uri
+        async with prompter.receive(fixed=errand.options.fixed_redirect_uri, preferred=preferred) as reception:
+            errand = evolve(errand, redirect_uri=reception.redirect_uri)
+            return await drive_visiting(log_in(errand), self.fetch, reception)
+
+    def errand(
+        self,
+        demand: Demand | None,
+        previous: Credentials | None,
+        *,
+        options: AuthOptions | None = None,
+        revision: str | None = None,
+    ) -> Errand:
+        """What a flow for this server starts from."""
+        return Errand(
+            server_url=self.url,
+            options=options or self.options,
+            sources=self._sources,
+            demand=demand,
+            previous=previous,
+            is_modern=revision is not None and revision[:4] > LATEST_LEGACY_YEAR,
+            revision=revision,
+        )
+
+    def _is_ours(self, url: str) -> bool:
+        """Whether a request goes to the server: its origin, or https instead of http on the same host (fault 38)."""
+        if is_same_origin(url, self.url):
+            return True
+        ours, theirs = urlsplit(self.url), urlsplit(url)
+        return (ours.scheme, theirs.scheme) == ("http", "https") and ours.hostname == theirs.hostname
