@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 __all__ = [
     "APPROVE_PROJECT",
     "CHOICES_FILE",
+    "MANAGED_FILE",
     "PROJECT_FILE",
     "LoadedConfig",
     "load_choices",

@@ -44,7 +44,7 @@ SHARED = 0o666
 
 @frozen
 class Change:
-    """What a change does to a file. `before` None: it does not exist yet."""
+    """What a change does to a file. `before` None: there is none, and an empty `after` makes none."""
 
     path: Path
     before: str | None
@@ -53,7 +53,7 @@ class Change:
     @property
     def is_empty(self) -> bool:
         """Whether nothing is to be done."""
-        return self.before == self.after
+        return self.after == (self.before or "")
 
 
 def plan_change(path: Path, change: Callable[[str | None], str]) -> Change:
@@ -120,7 +120,8 @@ def _unwritable(path: Path, exc: OSError) -> ConfigError:
 def _replace(target: Path, seen: bytes | None, data: bytes, *, is_private: bool) -> bool:
     """Put `data` in the place of `target`; False when the file is no longer what was `seen`."""
     old = target.stat() if seen is not None else None
-    if old is not None and not os.access(target, os.W_OK):
+    # By its mode too: who runs as root has not said that the mode means nothing.
+    if old is not None and not (old.st_mode & 0o222 and os.access(target, os.W_OK)):
         raise PermissionError(0, "it is write-protected")
     made = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
     mode = PRIVATE if is_private or old is not None else SHARED

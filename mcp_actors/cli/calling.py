@@ -56,8 +56,8 @@ def configure_call(parser: argparse.ArgumentParser) -> None:
 
 def run_call(shared: GlobalOptions, own: argparse.Namespace) -> int:
     """Call a tool; 0 when it succeeded, 1 when it reports an error."""
-    words = arguments.parse_words(own.words, _read)
-    base: JsonObject = {} if own.args is None else arguments.parse_object(own.args, _read)
+    words = arguments.parse_words(own.words, read_text)
+    base: JsonObject = {} if own.args is None else arguments.parse_object(own.args, read_text)
 
     from mcp_actors.cli.fleet import load_plan
     from mcp_actors.cli.signals import run_interruptibly
@@ -91,7 +91,12 @@ class _Call:
         self.form = form
 
 
-def _read(name: str) -> str:
+def read_text(name: str) -> str:
+    """Read what ``@FILE`` names; ``-`` is standard input.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
     try:
         return sys.stdin.read() if name == "-" else Path(name).expanduser().read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -99,7 +104,7 @@ def _read(name: str) -> str:
 
 
 def _which_server(asked: str, plan: Plan) -> tuple[str, str]:
-    from mcp_actors.cli.fleet import unknown_server
+    from mcp_actors.cli.configured import unknown_server
     from mcp_actors.tools.naming import server_prefix
 
     names = [*plan.names, *plan.invalid]

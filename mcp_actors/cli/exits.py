@@ -32,6 +32,7 @@ __all__ = [
     "TIMED_OUT",
     "USAGE",
     "OutputClosed",
+    "Refused",
     "UsageError",
     "code_of",
     "code_of_state",
@@ -52,6 +53,10 @@ class UsageError(Exception):
     """The command line cannot be understood; the text says what to write instead."""
 
 
+class Refused(Exception):
+    """What was asked cannot be done as things stand; the text says why, and what can be done."""
+
+
 class OutputClosed(Exception):
     """Whoever read our standard output went away. Nothing is said about it."""
 
@@ -60,6 +65,7 @@ class OutputClosed(Exception):
 _CODES: Final[Mapping[str, int]] = {
     "KeyboardInterrupt": INTERRUPTED,
     "UsageError": USAGE,
+    "Refused": FAILED,
     "ConfigError": CONFIG,
     "AuthError": LOGIN,
     "TooSlowError": TIMED_OUT,

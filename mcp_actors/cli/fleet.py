@@ -14,16 +14,15 @@ import trio
 from attrs import evolve, frozen
 
 from mcp_actors.cli import exits, output
+from mcp_actors.cli.configured import read_configuration, unknown_server
 from mcp_actors.cli.debuglog import install_log
 from mcp_actors.cli.progress import fleet_text, open_progress
 from mcp_actors.config.settings import read_settings
 from mcp_actors.config.specs import RestartType
-from mcp_actors.errors import ConfigError, UnknownServer
-from mcp_actors.loading import load_config
 from mcp_actors.runtime import open_runtime
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+    from collections.abc import AsyncIterator, Collection, Mapping
 
     from mcp_actors.actors.lifecycle import ServerStatus
     from mcp_actors.cli.options import GlobalOptions
@@ -31,9 +30,10 @@ if TYPE_CHECKING:
     from mcp_actors.config.notes import ConfigNote
     from mcp_actors.config.settings import Settings
     from mcp_actors.config.specs import ServerSpec
+    from mcp_actors.errors import ConfigError
     from mcp_actors.runtime import Runtime
 
-__all__ = ["Plan", "load_plan", "open_fleet", "published", "refuse", "remedy_of", "settle", "unknown_server"]
+__all__ = ["Plan", "load_plan", "open_fleet", "published", "refuse", "remedy_of", "settle"]
 
 # Seconds; publishing takes a sixtieth of that.
 PUBLISH_PATIENCE: Final = 1.0
@@ -104,15 +104,6 @@ class Plan:
         return evolve(self, specs=tuple(evolve(spec, restart_type=RestartType.TEMPORARY) for spec in self.specs))
 
 
-def unknown_server(name: str, names: Sequence[str]) -> UnknownServer:
-    """Make the error for a name that nothing answers to; it lists what exists."""
-    from difflib import get_close_matches
-
-    error = UnknownServer(name=name, nearest=get_close_matches(name, names, n=3, cutoff=0.5))
-    error.add_note(f"configured: {', '.join(names)}" if names else "no server is configured")
-    return error
-
-
 def load_plan(shared: GlobalOptions, environ: Mapping[str, str] = os.environ) -> Plan:
     """Open the log and read what should run. Nothing is started, and nothing is said yet (`Plan.tell`).
 
@@ -122,16 +113,8 @@ def load_plan(shared: GlobalOptions, environ: Mapping[str, str] = os.environ) ->
     """
     install_log(is_debug=shared.is_debug)
     settings, warnings = read_settings(environ)
-    cwd = Path.cwd()
-    loaded = load_config(
-        cwd=cwd,
-        home=Path(environ.get("HOME") or Path.home()),
-        environ=environ,
-        configs=shared.configs,
-        strict=shared.is_strict,
-        approve_project=shared.approves_project,
-    )
-    named = {str(cwd / config) for config in shared.configs}
+    loaded = read_configuration(shared, environ)
+    named = {str(Path.cwd() / config) for config in shared.configs}
     broken = [problem for problem in loaded.problems if problem.server is None]
     given = [problem for problem in broken if str(problem.file) in named or str(problem.file).startswith("<")]
     if given or (broken and not loaded.specs):

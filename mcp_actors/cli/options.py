@@ -40,6 +40,16 @@ VERBS: Final[Mapping[str, Verb]] = {
     "get": Verb("inspecting", "show one server: its entry, its status, its tools"),
     "call": Verb("calling", "call a tool: SERVER.TOOL key=value key:=json"),
     "run": Verb("running", "keep the fleet alive in the foreground"),
+    "add": Verb("changing", "add a server to a configuration file"),
+    "add-json": Verb("changing", "add a server, given as JSON"),
+    "import": Verb("importing", "copy the servers of another program's configuration"),
+    "remove": Verb("changing", "remove a server from a configuration file"),
+    "enable": Verb("choosing", "switch a server on in this project"),
+    "disable": Verb("choosing", "switch a server off in this project"),
+    "approve": Verb("choosing", "look at the servers that a project brings along, and allow them"),
+    "reset-project-choices": Verb("choosing", "forget what was approved and switched in this project"),
+    "doctor": Verb("diagnosing", "check the whole configuration and say what to do; starts nothing"),
+    "why": Verb("diagnosing", "explain the state of one server; starts nothing"),
     "storm": Verb("storm", "connect many synthetic servers and measure it"),
 }
 
@@ -154,8 +164,9 @@ def parse(arguments: Sequence[str], *, environ: Mapping[str, str] = os.environ) 
         raise UsageError(f"no verb is named {before.verb!r}{hint}")
 
     family = import_module(f"mcp_actors.cli.{VERBS[before.verb].module}")
+    verb = before.verb.replace("-", "_")
     parser = _Parser(prog=f"mcp-actors {before.verb}", description=VERBS[before.verb].summary)
-    getattr(family, f"configure_{before.verb}")(parser)
+    getattr(family, f"configure_{verb}")(parser)
     _add_shared(parser)
     own = parser.parse_intermixed_args(before.rest)
-    return Words(before.verb, _merge(before, own, environ), own, getattr(family, f"run_{before.verb}"))
+    return Words(before.verb, _merge(before, own, environ), own, getattr(family, f"run_{verb}"))

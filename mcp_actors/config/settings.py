@@ -41,6 +41,9 @@ class Settings:
     stop_interrupt: float = 2.0
     stop_terminate: float = 2.0
     stop_reap: float = 2.0
+    # A ping into a silence of so long, and how long its answer may take: sse and ws, legacy era (S127).
+    ping_interval: float = 30.0
+    ping_timeout: float = 10.0
     # Registry updates are collected for so long, from the first one (S366).
     publish_window: float = 0.016
     # MCP_DEBUG (S349).

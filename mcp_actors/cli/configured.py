@@ -1,0 +1,101 @@
+"""Owns what the verbs that change or explain the configuration share: reading it, names, and who may change anything.
+
+What this is not: a running fleet (`fleet`). Nothing here imports trio, so that these verbs are quick.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from mcp_actors.errors import ConfigError, ServerNotAllowed, UnknownServer
+from mcp_actors.loading import MANAGED_FILE, load_config
+from mcp_actors.places import Places, is_missing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mcp_actors.cli.options import GlobalOptions
+    from mcp_actors.config.specs import ServerSpec
+    from mcp_actors.loading import LoadedConfig
+
+__all__ = ["check_name", "find_spec", "places_of", "read_configuration", "refuse_when_managed", "unknown_server"]
+
+# S033: what `add` takes. Files may hold others.
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def places_of(environ: Mapping[str, str] = os.environ) -> Places:
+    """Where this person's files are, seen from the working directory."""
+    return Places.of(environ, cwd=Path.cwd())
+
+
+def read_configuration(shared: GlobalOptions, environ: Mapping[str, str] = os.environ) -> LoadedConfig:
+    """Read and decide everything that the options and the files say."""
+    places = places_of(environ)
+    return load_config(
+        cwd=places.cwd,
+        home=places.home,
+        environ=environ,
+        configs=shared.configs,
+        strict=shared.is_strict,
+        approve_project=shared.approves_project,
+    )
+
+
+def refuse_when_managed(places: Places) -> None:
+    """Nobody but the administrator changes what runs while a managed file is in charge (S026).
+
+    Raises:
+        ServerNotAllowed: it is.
+    """
+    managed = places.managed_dir / MANAGED_FILE
+    if not is_missing(managed):
+        raise ServerNotAllowed(
+            file=str(managed),
+            reason="an administrator has exclusive control of MCP servers",
+            remedy="ask the administrator",
+            category="not_allowed",
+        )
+
+
+def check_name(name: str) -> None:
+    """Take only names that tool names can hold as they are.
+
+    Raises:
+        ConfigError: it has other characters.
+    """
+    if not _NAME.fullmatch(name):
+        raise ConfigError(
+            reason=f"the name {name!r} is not usable",
+            file="<command line>",
+            remedy="use letters, digits, underscores and hyphens",
+            category="reserved_name",
+        )
+
+
+def find_spec(loaded: LoadedConfig, name: str) -> ServerSpec:
+    """Find one entry.
+
+    Raises:
+        ConfigError: it exists and cannot be used.
+        UnknownServer: there is none of that name.
+    """
+    for spec in loaded.specs:
+        if spec.name == name:
+            return spec
+    for problem in loaded.problems:
+        if problem.server == name:
+            raise problem
+    raise unknown_server(name, [spec.name for spec in loaded.specs])
+
+
+def unknown_server(name: str, names: Sequence[str]) -> UnknownServer:
+    """Make the error for a name that nothing answers to; it lists what exists."""
+    from difflib import get_close_matches
+
+    error = UnknownServer(name=name, nearest=get_close_matches(name, names, n=3, cutoff=0.5))
+    error.add_note(f"configured: {', '.join(names)}" if names else "no server is configured")
+    return error
