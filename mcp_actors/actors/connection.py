@@ -12,6 +12,7 @@ first error; by then every call in flight has failed, before anything of the tra
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import trio
@@ -19,6 +20,7 @@ from attrs import evolve
 
 from mcp_actors.actors.hosting import Answering, Host
 from mcp_actors.actors.lists import Lists
+from mcp_actors.actors.pulse import PINGED, Strikes, keep_pinging
 from mcp_actors.actors.wire import Wire
 from mcp_actors.config.settings import Settings
 from mcp_actors.errors import McpActorsError, TransportBroken, TransportClosed
@@ -87,6 +89,7 @@ class Connection:
         self._answering = Answering(spec.name, host)
         # The wire of this life; replaced once where the first died of the probe.
         self._wire: Wire | None = None
+        self._strikes = Strikes()
         # Rung when the server forgot the wire session.
         self._expired = trio.Event()
         # What it listed, kept fresh by `run`.
@@ -120,6 +123,9 @@ class Connection:
             if self.info is not None:
                 task_status.started(self.info)
                 nursery.start_soon(self.lists.keep_fresh)
+                if transport.kind in PINGED and self.info.era is Era.LEGACY:
+                    pace = {"interval": self._settings.ping_interval, "timeout": self._settings.ping_timeout}
+                    nursery.start_soon(partial(keep_pinging, wire, self._strikes, **pace))
                 while True:
                     await self._expired.wait()
                     await self._renew(wire)
@@ -217,10 +223,14 @@ class Connection:
         if wire.gone is not None:
             raise evolve(wire.gone)
         try:
-            return await wire.calls.ask(method, params, timeouts=timeouts, on_progress=on_progress, headers=headers)
+            result = await wire.calls.ask(method, params, timeouts=timeouts, on_progress=on_progress, headers=headers)
         except McpActorsError as error:
             error.server = self.spec.name
+            if self._strikes.note(error) and wire.gone is None:
+                wire.give_up(f"three errors in a row, the last: {error.describe()}")
             raise
+        self._strikes.note(None)
+        return result
 
     # ── ends ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 

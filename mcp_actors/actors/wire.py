@@ -79,6 +79,8 @@ class Wire:
         self.calls = Calls(self.session, transport, nursery, self.post)
         # Why nothing can be asked any more, the first reason; None while it can.
         self.gone: McpActorsError | None = None
+        # When something last arrived, on trio's clock.
+        self.heard_at = trio.current_time()
         # Whether the transport died of the era probe: another one is wanted, pinned to legacy (A02).
         self.must_reopen = False
         self._server = server
@@ -141,15 +143,19 @@ class Wire:
     def post(self, frame: Frame | None) -> None:
         """Put a frame of our own making on the wire without waiting; None is no frame."""
         if frame is not None and not self._outgoing.post(frame):
-            error = TransportBroken(server=self._server, reason="the server asks, but does not read our answers")
-            self.close(error)
-            self._nursery.start_soon(_raise, error)
+            self.give_up("the server asks, but does not read our answers")
 
     def close(self, error: McpActorsError) -> None:
         """Take no more calls and fail those in flight. The first reason stays."""
         if self.gone is None:
             self.gone = error
         self.calls.fail_all(self.gone)
+
+    def give_up(self, reason: str) -> None:
+        """End it from our side as broken: calls fail at once, the connection ends with this error."""
+        error = TransportBroken(server=self._server, reason=reason)
+        self.close(error)
+        self._nursery.start_soon(_raise, error)
 
     def _move(self) -> None:
         self._moved.set()
@@ -158,7 +164,8 @@ class Wire:
 
     def deliver(self, raw: bytes) -> None:
         """Take what arrived."""
-        self.session.receive_message(raw, trio.current_time())
+        self.heard_at = trio.current_time()
+        self.session.receive_message(raw, self.heard_at)
         self._react()
 
     def refuse(self, frame: Frame, refusal: Refusal) -> None:

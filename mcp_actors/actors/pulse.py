@@ -1,0 +1,67 @@
+"""Owns whether a connection still lives: pings where the era has them, strikes for errors that end nothing alone.
+
+What this is not: the restart that follows (`child`).
+
+Rules.
+
+1. A ping is sent only into silence: whatever was heard lately proves as much (fast-agent's habit; S127).
+2. An unanswered ping, or an exchange that the network ended, is one strike; any answer wipes them out (S121, S122).
+3. Three strikes are the end: pending calls fail, and the reconnect follows (S123).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import trio
+from attrs import define
+
+from mcp_actors.errors import ConnectFailed, McpActorsError, RpcError, TransportBroken
+from mcp_actors.protocol.clocks import CallTimeouts
+
+if TYPE_CHECKING:
+    from mcp_actors.actors.wire import Wire
+
+__all__ = ["PINGED", "Strikes", "keep_pinging"]
+
+# Transports whose connection can die unnoticed (S127).
+PINGED: Final = frozenset({"sse", "ws"})
+MAX_STRIKES: Final = 3
+
+
+@define(eq=False)
+class Strikes:
+    """Consecutive terminal errors of one connection."""
+
+    count: int = 0
+
+    def note(self, error: BaseException | None) -> bool:
+        """Learn how an exchange ended, None: well. True when that was one strike too many.
+
+        An answer with an error is an answer; only what the network did is a strike.
+        """
+        if error is None or isinstance(error, RpcError):
+            self.count = 0
+        elif isinstance(error, ConnectFailed | TransportBroken):
+            self.count += 1
+        return self.count >= MAX_STRIKES
+
+
+async def keep_pinging(wire: Wire, strikes: Strikes, *, interval: float, timeout: float) -> None:
+    """Ping into silence. Runs until cancelled, or until three pings in a row had no answer: then the wire is given up."""
+    timeouts = CallTimeouts(wall=timeout)
+    while True:
+        due = wire.heard_at + interval
+        if trio.current_time() < due:
+            await trio.sleep_until(due)
+            continue
+        try:
+            await wire.calls.ask("ping", None, timeouts=timeouts)
+        except (McpActorsError, trio.TooSlowError) as error:
+            lost = TransportBroken(reason=f"no answer to a ping within {timeout:g} s")
+            if strikes.note(error if isinstance(error, RpcError) else lost):
+                wire.give_up(lost.reason)
+                return
+            await trio.sleep(interval)
+        else:
+            strikes.note(None)
