@@ -156,6 +156,20 @@ class RestartTable(SettingsTable):
             yield f"``{field.name}``", f"``{field.default}``", said.get(field.name, "")
 
 
+class Formats(TableDirective):
+    head = ("format", "servers stand under", "files below the home directory", "files of a project")
+
+    def rows(self) -> Iterable[Sequence[str]]:
+        from mcp_actors.config.formats import FORMATS
+
+        def quoted(texts: Iterable[str]) -> str:
+            return ", ".join(f"``{text}``" for text in texts)
+
+        for row in FORMATS.values():
+            roots = quoted(".".join(map(str, root)) for root in row.roots)
+            yield f"``{row.name}``", roots, quoted(row.user_paths), quoted(row.project_paths)
+
+
 def literal(text: str) -> nodes.literal_block:
     block = nodes.literal_block(text, text)
     block["language"] = "none"
@@ -203,6 +217,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
         "revisions-table": Revisions,
         "settings-table": SettingsTable,
         "restart-table": RestartTable,
+        "formats-table": Formats,
         "error-tree": ErrorTree,
         "command-help": CommandHelp,
     }

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mcp_actors.tools.catalog import Catalog, Tool
     from mcp_actors.tools.results import ToolResult
 
-__all__ = ["configure_call", "run_call"]
+__all__ = ["configure_call", "read_text", "run_call"]
 
 
 def _positive(text: str) -> float:

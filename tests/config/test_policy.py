@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import itertools
+import json
+from pathlib import Path
 
 import pytest
 from attrs import evolve
@@ -90,6 +93,28 @@ def test_matrix(allow: tuple[object, list[str]], deny: tuple[object, list[str]],
 
     assert verdict.is_allowed == expected
     assert verdict.is_allowed or verdict.rule
+
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "policy.csv"
+TABLE = list(csv.DictReader(REFERENCE.read_text("utf-8").splitlines()))
+TRANSPORTS = {"in process": "sdk", "IDE": "sse-ide"}
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row['list']} {row['settings']} {row['entries']}")
+def test_the_table_of_the_reference_is_true(row: dict[str, str]) -> None:
+    """What the documentation prints is what is decided, from managed and from user settings (S046-S055)."""
+    key = {"allow": "allowedMcpServers", "deny": "deniedMcpServers"}[row["list"]]
+    settings = {} if row["entries"] == "not set" else {key: json.loads(row["entries"].strip("`"))}
+    if row["settings"] == "managed or user":
+        policies = [combine([source(settings, is_managed=is_managed)]) for is_managed in (True, False)]
+    else:
+        managed = source({"allowManagedMcpServersOnly": True})
+        policies = [combine([source(settings, is_managed=False, file="u"), managed])]
+
+    for held in policies:
+        for transport in ("stdio", "http", "sse", "ws", "in process", "IDE"):
+            spec = SPECS[TRANSPORTS.get(transport, transport)]
+            assert row[transport] == ("runs" if decide(spec, held).is_allowed else "blocked"), transport
 
 
 @pytest.mark.parametrize("scope", list(Scope))
