@@ -1,0 +1,132 @@
+"""Owns the decision whether what failed is tried again by itself, and when.
+
+What this is not: restarts of a server (`actors.restarts`), nor the second try after a lost session or a version error,
+which `outcomes` grants because the request certainly did not run.
+
+Rules.
+Rule 1: what certainly did not run may be sent again: it did not arrive, or was turned away with 429, or with 503 and a
+time to come back (fault 46). A 502 is surfaced: the call may have run.
+Rule 2: what may have run is sent again only where that does no harm, by the table of methods or by the annotations of
+the tool, and where the caller allows it (B19). Annotations are claims of the server, so the caller's word is needed.
+Rule 3: ``Retry-After`` is obeyed within bounds: longer than the bound or than the call may last is no retry at all.
+Rule 4: refused credentials are never tried again blindly (S413).
+Rule 5: the first connect of a remote server is tried three times while it fails for a passing reason (S119).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from attrs import frozen
+
+from mcp_actors.errors import ConnectFailed, RpcError, TransportBroken, TransportError
+from mcp_actors.protocol.features import METHODS
+
+if TYPE_CHECKING:
+    from mcp_actors.errors import McpActorsError
+    from mcp_actors.jsontypes import JsonObject
+
+__all__ = ["Retry", "RetryStep", "Surface", "decide_call", "decide_first_connect", "may_repeat"]
+
+# One call and its repetitions.
+MAX_CALL_TRIES: Final = 3
+MAX_FIRST_CONNECTS: Final = 3
+# The longest pause that a server can ask for (fault 46).
+MAX_RETRY_AFTER: Final = 60.0
+FIRST_BACKOFF: Final = 0.25
+FIRST_CONNECT_BACKOFF: Final = 1.0
+MAX_BACKOFF: Final = 30.0
+# Pauses grow by up to so much, by chance, so that callers who failed together do not come back together.
+_JITTER: Final = 0.25
+
+TOO_MANY_REQUESTS: Final = 429
+UNAVAILABLE: Final = 503
+
+
+@frozen
+class Retry:
+    """Try again after so many seconds."""
+
+    after: float
+
+
+@frozen
+class Surface:
+    """Hand the error on; `reason` says why, for logs."""
+
+    reason: str
+
+
+RetryStep: TypeAlias = Retry | Surface
+
+
+def may_repeat(method: str, annotations: JsonObject | None = None, *, is_allowed: bool) -> bool:
+    """Whether a request that may have run may run again.
+
+    Args:
+        annotations: of the tool, for tools/call.
+        is_allowed: the caller allows that this call is repeated.
+
+    Source:
+        B19, spec_client 5.2; MCP 2026-07-28, `ToolAnnotations`.
+    """
+    row = METHODS.get(method)
+    if row is not None and row.is_safe:
+        return True
+    if method != "tools/call" or not is_allowed or not annotations:
+        return False
+    return annotations.get("readOnlyHint") is True or annotations.get("idempotentHint") is True
+
+
+def decide_call(
+    error: McpActorsError, *, tries: int, is_repeatable: bool, remaining: float = math.inf, chance: float = 0.0
+) -> RetryStep:
+    """Decide what follows the failure of a request.
+
+    Args:
+        error: what it failed with.
+        tries: how often it was tried, this time included.
+        is_repeatable: see `may_repeat`.
+        remaining: seconds that the call may still last.
+        chance: a random number from 0 to 1.
+    """
+    if tries >= MAX_CALL_TRIES:
+        return Surface(f"tried {tries} times")
+    status = error.http_status if isinstance(error, TransportError | RpcError) else None
+    asked = error.retry_after if isinstance(error, TransportError) else None
+    if status == TOO_MANY_REQUESTS or (status == UNAVAILABLE and asked is not None):
+        return _pause(asked, FIRST_BACKOFF, tries, remaining, chance)
+    if isinstance(error, ConnectFailed) and error.can_retry and status is None:
+        return _pause(asked, FIRST_BACKOFF, tries, remaining, chance)
+    is_lost = isinstance(error, TransportBroken) and error.can_retry
+    if is_lost and is_repeatable:
+        return _pause(asked, FIRST_BACKOFF, tries, remaining, chance)
+    return Surface("it may have run" if is_lost else "another try would end the same way")
+
+
+def decide_first_connect(error: McpActorsError | None, tries: int, *, chance: float = 0.0) -> RetryStep:
+    """Decide what follows a failed first connect of a remote server.
+
+    Args:
+        error: what it failed with; None when it was silent for too long.
+        tries: how often it was tried, this time included.
+        chance: a random number from 0 to 1.
+
+    Source:
+        S119, S413, fault 46.
+    """
+    if error is not None and not (isinstance(error, TransportError) and error.can_retry):
+        return Surface("another try would end the same way")
+    if tries >= MAX_FIRST_CONNECTS:
+        return Surface(f"tried {tries} times")
+    asked = error.retry_after if isinstance(error, TransportError) else None
+    return _pause(asked, FIRST_CONNECT_BACKOFF, tries, math.inf, chance)
+
+
+def _pause(asked: float | None, first: float, tries: int, remaining: float, chance: float) -> RetryStep:
+    """Wait as asked, else a backoff; give up where that is too long."""
+    after = asked if asked is not None else min(MAX_BACKOFF, first * 2.0 ** (tries - 1)) * (1 + _JITTER * chance)
+    if after > MAX_RETRY_AFTER:
+        return Surface(f"the server asks to wait {after:g} s, more than {MAX_RETRY_AFTER:g}")
+    return Retry(max(0.0, after)) if after < remaining else Surface("the call would end before the next try")

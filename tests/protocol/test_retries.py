@@ -1,0 +1,109 @@
+"""Tests of what is tried again by itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_actors.errors import (
+    AuthRequired,
+    ConnectFailed,
+    RemoteProtocolError,
+    RpcError,
+    TransportBroken,
+    TransportClosed,
+)
+from mcp_actors.protocol.features import METHODS
+from mcp_actors.protocol.retries import Retry, Surface, decide_call, decide_first_connect, may_repeat
+
+READ_ONLY, IDEMPOTENT = {"readOnlyHint": True}, {"idempotentHint": True}
+
+
+@pytest.mark.parametrize("is_allowed", [False, True])
+@pytest.mark.parametrize("annotations", [None, {}, READ_ONLY, IDEMPOTENT, {"readOnlyHint": "true"}])
+def test_a_tool_is_repeated_by_claim_and_leave(annotations, is_allowed):
+    """Both are needed: the server's claim that it does no harm, and the caller's leave (B19)."""
+    expected = is_allowed and annotations in (READ_ONLY, IDEMPOTENT)
+
+    assert may_repeat("tools/call", annotations, is_allowed=is_allowed) is expected
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_methods_that_only_read_are_repeated(method):
+    """Whatever the table calls safe may run twice, without leave; nothing unknown may."""
+    assert may_repeat(method, is_allowed=False) is METHODS[method].is_safe
+    assert not may_repeat("vendor/x", READ_ONLY, is_allowed=True)
+
+
+BUSY = {"reason": "busy", "can_retry": True}
+
+
+@pytest.mark.parametrize(
+    ("error", "once", "repeatable"),
+    [
+        # It certainly did not run.
+        (ConnectFailed(reason="refused"), Retry(0.25), Retry(0.25)),
+        (TransportBroken(http_status=429, **BUSY), Retry(0.25), Retry(0.25)),
+        (TransportBroken(http_status=429, retry_after=7.0, **BUSY), Retry(7.0), Retry(7.0)),
+        (TransportBroken(http_status=429, retry_after=0.0, **BUSY), Retry(0.0), Retry(0.0)),
+        (TransportBroken(http_status=503, retry_after=2.0, **BUSY), Retry(2.0), Retry(2.0)),
+        (RpcError(code=-32000, message="slow down", http_status=429), Retry(0.25), Retry(0.25)),
+        # It may have run.
+        (TransportBroken(reason="cut"), Surface, Retry(0.25)),
+        (TransportBroken(http_status=502, **BUSY), Surface, Retry(0.25)),
+        (TransportBroken(http_status=503, **BUSY), Surface, Retry(0.25)),
+        # Nothing helps.
+        (TransportBroken(http_status=429, retry_after=3600.0, **BUSY), Surface, Surface),
+        (TransportBroken(http_status=404, reason="gone", can_retry=False), Surface, Surface),
+        (ConnectFailed(reason="no such host", can_retry=False), Surface, Surface),
+        (TransportClosed(), Surface, Surface),
+        (AuthRequired(http_status=401), Surface, Surface),
+        (RpcError(code=-32603, message="no"), Surface, Surface),
+        (RemoteProtocolError(reason="garbage"), Surface, Surface),
+    ],
+)
+def test_what_follows_a_failed_call(error, once, repeatable):
+    """Turned away: again. Lost: again where that does no harm. Refused: never (fault 46, S413)."""
+    for expected, is_repeatable in ((once, False), (repeatable, True)):
+        step = decide_call(error, tries=1, is_repeatable=is_repeatable)
+
+        assert step == expected or type(step) is expected
+
+
+def test_calls_back_off_and_stop():
+    """Three tries in all, each pause twice the one before, up to a quarter longer by chance."""
+    error = ConnectFailed(reason="refused")
+
+    steps = [decide_call(error, tries=tries, is_repeatable=False) for tries in (1, 2, 3)]
+
+    assert steps[:2] == [Retry(0.25), Retry(0.5)]
+    assert isinstance(steps[2], Surface)
+    assert decide_call(error, tries=1, is_repeatable=False, chance=1.0) == Retry(0.3125)
+
+
+def test_no_retry_outlives_its_call():
+    """A pause that ends after the call's own deadline is not made (fault 46)."""
+    busy = TransportBroken(http_status=429, retry_after=5.0, **BUSY)
+
+    assert decide_call(busy, tries=1, is_repeatable=False, remaining=5.1) == Retry(5.0)
+    assert isinstance(decide_call(busy, tries=1, is_repeatable=False, remaining=5.0), Surface)
+
+
+@pytest.mark.parametrize(
+    ("error", "first", "second"),
+    [
+        (ConnectFailed(reason="refused"), Retry(1.0), Retry(2.0)),
+        (None, Retry(1.0), Retry(2.0)),
+        (ConnectFailed(reason="502", http_status=502), Retry(1.0), Retry(2.0)),
+        (ConnectFailed(reason="503", http_status=503, retry_after=2.0), Retry(2.0), Retry(2.0)),
+        (ConnectFailed(reason="503", http_status=503, retry_after=900.0), Surface, Surface),
+        (ConnectFailed(reason="404", http_status=404, can_retry=False), Surface, Surface),
+        (AuthRequired(http_status=403), Surface, Surface),
+        (RpcError(code=-32000, message="no"), Surface, Surface),
+    ],
+)
+def test_a_first_connect_is_tried_three_times(error, first, second):
+    """Transient failures only: 5xx, refused, silence; never a login or a wrong URL (S119, S413)."""
+    for tries, expected in ((1, first), (2, second), (3, Surface)):
+        step = decide_first_connect(error, tries)
+
+        assert step == expected or type(step) is expected
