@@ -290,7 +290,11 @@ class WebSocketTransport:
             if isinstance(message, bytes):
                 self._end(TransportBroken(reason="the server sent a binary frame; messages are text"))
                 return
-            sink.deliver(message.encode())
+            data = message.encode()
+            if len(data) > self._max_bytes:  # the library counts characters
+                self._end(TransportBroken(reason=f"message larger than {self._max_bytes} bytes"))
+                return
+            sink.deliver(data)
 
     async def _write(
         self,

@@ -244,6 +244,42 @@ async def test_answer_lost(reply):
         assert rig.sink.refused == []
 
 
+WIDE = '{"jsonrpc":"2.0","id":1,"result":{"é":"\u2028"}}'.encode()
+SPLIT = (
+    b"\xef\xbb\xbf: hi\r\nretry: 5\r\n\r\nid: 1\rdata:"
+    + NOTICE
+    + b"\r\rdata: "
+    + WIDE[:20]
+    + b"\ndata: "
+    + WIDE[20:]
+    + b"\n\n"
+)
+
+
+@pytest.mark.parametrize("split", range(1, len(SPLIT), 4))
+async def test_split_sweep(split):
+    """A stream in two pieces, cut at any byte, gives the same messages (S082, faults 39-41)."""
+    stream = [chunk for at in range(split, min(split + 4, len(SPLIT))) for chunk in [SPLIT[:at], SPLIT[at:]]]
+    replies = [sse_reply(first, 0.0, second) for first, second in zip(stream[::2], stream[1::2], strict=True)]
+    count = len(replies)
+    async with open_rig(lambda asked: replies.pop(0)) as rig:
+        for _ in range(count):
+            await rig.ask(request())
+
+        assert rig.sink.delivered == [NOTICE, WIDE[:17] + b"\n" + WIDE[17:]] * count
+        assert rig.sink.lost == []
+
+
+@pytest.mark.slow
+async def test_bulk():
+    """Five thousand notifications and ten megabytes come over one answer, whole and in order (C01)."""
+    large = ANSWER.replace(b"{}", b'{"x":"' + b"z" * 10_000_000 + b'"}')
+    async with open_rig(answering(sse_reply(*[event(NOTICE)] * 5000, event(large)))) as rig:
+        await rig.ask(request())
+
+        assert rig.sink.delivered == [*[NOTICE] * 5000, large]
+
+
 @pytest.mark.parametrize("cut", range(0, len(event(ANSWER)) - 1, 5))
 async def test_cut_sweep(cut):
     """An event stream that breaks at any byte before the answer's end loses the request, and only once."""

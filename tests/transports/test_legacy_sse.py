@@ -357,6 +357,16 @@ async def test_stream_events():
         assert rig.sink.delivered == [b'{"a":1,\n "b":2}', NOTICE, NOTICE]
 
 
+@pytest.mark.slow
+async def test_bulk():
+    """Five thousand notifications and ten megabytes come over the stream, whole and in order."""
+    large = ANSWER.replace(b"{}", b'{"x":"' + b"z" * 10_000_000 + b'"}')
+    async with open_rig(opening=(endpoint_event(), *[event(NOTICE)] * 5000, event(large))) as rig:
+        await rig.sink.until(lambda sink: len(sink.delivered) == 5001)
+
+        assert rig.sink.delivered == [*[NOTICE] * 5000, large]
+
+
 # ── ends ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 ENDS = {

@@ -232,11 +232,12 @@ async def test_binary_frame(autojump_clock):
         assert rig.peer.sockets[0].closed.code == 1003
 
 
-async def test_message_too_large(autojump_clock):
-    """A message over the bound breaks the wire and is never held whole (E09, S083)."""
+@pytest.mark.parametrize("text", ["x" * 1001, "é" * 501, "x" * 500_000], ids=["by-one", "wide", "by-far"])
+async def test_message_too_large(text, autojump_clock):
+    """A message over the bound breaks the wire (E09, S083)."""
 
     async def handler(socket):
-        await socket.send_message("x" * 5000)
+        await socket.send_message(text)
         await socket.get_message()
 
     async with open_rig(handler=handler, settings=Settings(max_message_bytes=1000)) as rig:
@@ -274,6 +275,48 @@ async def test_silence(autojump_clock):
         assert len(rig.sink.endings) == 1
 
 
+@pytest.mark.deadline(1000)
+async def test_slow_upload(autojump_clock):
+    """A large message that moves slowly is a sign of life, however long it takes (S127)."""
+
+    class Slow(trio.abc.Stream):
+        """Reads 128 KiB every five seconds."""
+
+        def __init__(self, stream):
+            self.stream = stream
+
+        async def receive_some(self, max_bytes=None):
+            await trio.sleep(5)
+            return await self.stream.receive_some(128 * 1024)
+
+        async def send_all(self, data):
+            await self.stream.send_all(data)
+
+        async def wait_send_all_might_not_block(self):
+            await trio.lowlevel.checkpoint()
+
+        async def aclose(self):
+            await self.stream.aclose()
+
+    async with open_ws_peer() as peer, trio.open_nursery() as nursery:
+
+        async def dial(url, *, environ=None):
+            ours, theirs = trio.testing.lockstep_stream_pair()
+            peer.nursery.start_soon(peer.serve, Slow(theirs))
+            return ours
+
+        spec = ServerSpec("s", RemoteTarget(URL, transport=TransportName.WS))
+        rig = Rig(peer, WebSocketTransport(spec, Settings(), dial=dial))
+        await nursery.start(rig.serve)
+        rig.sink.expect(1)
+        await rig.transport.send(echo_frame(1, "x" * 3_000_000))
+        await rig.sink.until(lambda sink: sink.delivered)
+
+        assert trio.current_time() > 100
+        assert rig.failures == []
+        nursery.cancel_scope.cancel()
+
+
 # ── ends ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -308,6 +351,61 @@ async def test_end(end, words, autojump_clock):
 
         assert words in str(rig.failures[0])
         assert str(rig.failures[0]) == str(rig.sink.endings[0]) == str(caught.value)
+
+
+FIRST, SECOND = echo_frame(1), echo_frame(2, "é" * 200)
+
+
+@pytest.mark.parametrize("cut", range(len(FIRST.data) + len(SECOND.data) + 6))
+async def test_cut_sweep(cut, autojump_clock):
+    """Cut after any byte, what arrived whole is delivered, the wire ends once, and says so."""
+
+    class Cutting(trio.abc.Stream):
+        """Lets the handshake through and then `cut` bytes."""
+
+        def __init__(self, stream):
+            self.stream, self.left = stream, None
+
+        async def send_all(self, data):
+            if self.left is None:
+                self.left = cut
+                await self.stream.send_all(data)
+                return
+            part, self.left = data[: self.left], max(self.left - len(data), 0)
+            await self.stream.send_all(part)
+            if len(part) < len(data):
+                await self.stream.aclose()
+
+        async def receive_some(self, max_bytes=None):
+            return await self.stream.receive_some(max_bytes)
+
+        async def wait_send_all_might_not_block(self):
+            await trio.lowlevel.checkpoint()
+
+        async def aclose(self):
+            await self.stream.aclose()
+
+    async def handler(socket):
+        await socket.send_message(FIRST.data.decode())
+        await socket.send_message(SECOND.data.decode())
+        await trio.sleep_forever()
+
+    async with open_ws_peer(handler=handler) as peer:
+
+        async def dial(url, *, environ=None):
+            ours, theirs = trio.testing.memory_stream_pair()
+            peer.nursery.start_soon(peer.serve, Cutting(theirs))
+            return ours
+
+        spec = ServerSpec("s", RemoteTarget(URL, transport=TransportName.WS))
+        rig = Rig(peer, WebSocketTransport(spec, Settings(), dial=dial))
+        async with trio.open_nursery() as nursery:
+            await nursery.start(rig.serve)
+            await rig.ended.wait()
+
+    ends = [2 + len(FIRST.data), 6 + len(FIRST.data) + len(SECOND.data)]
+    assert rig.sink.delivered == [frame.data for frame, end in zip([FIRST, SECOND], ends, strict=True) if cut >= end]
+    assert len(rig.failures) == len(rig.sink.endings) == 1
 
 
 async def test_leave_writes_what_was_accepted(autojump_clock):
