@@ -245,15 +245,8 @@ async def test_answer_lost(reply):
 
 
 WIDE = '{"jsonrpc":"2.0","id":1,"result":{"é":"\u2028"}}'.encode()
-SPLIT = (
-    b"\xef\xbb\xbf: hi\r\nretry: 5\r\n\r\nid: 1\rdata:"
-    + NOTICE
-    + b"\r\rdata: "
-    + WIDE[:20]
-    + b"\ndata: "
-    + WIDE[20:]
-    + b"\n\n"
-)
+SPLIT = b"\xef\xbb\xbf: hi\r\nretry: 5\r\n\r\nid: 1\rdata:" + NOTICE + b"\r\r"
+SPLIT += b"data: " + WIDE[:17] + b"\ndata: " + WIDE[17:] + b"\n\n"
 
 
 @pytest.mark.parametrize("split", range(1, len(SPLIT), 4))
