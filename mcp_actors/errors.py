@@ -20,7 +20,8 @@
     ├── CallError
     │   ├── UnknownServer · UnknownTool   with the nearest names
     │   ├── ServerNotReady                current state, reason, what to do
-    │   └── ElicitationDeclined
+    │   ├── ElicitationDeclined
+    │   └── TaskEnded                     cancelled or forgotten by the server
     └── ActorError
         ├── ActorGone                     mailbox closed; .cause is why
         ├── MailboxFull                   only from tell_nowait
@@ -60,6 +61,7 @@ __all__ = [
     "RpcError",
     "ServerNotAllowed",
     "ServerNotReady",
+    "TaskEnded",
     "TransportBroken",
     "TransportClosed",
     "TransportError",
@@ -288,6 +290,18 @@ class ElicitationDeclined(CallError):
 
     def describe(self) -> str:
         return f"the server asked for input and the answer was {self.action}"
+
+
+@define(eq=False, kw_only=True, str=False, slots=False)
+class TaskEnded(CallError):
+    """The task that a call became ended without a result; `status` is "cancelled" or "expired"."""
+
+    task_id: str
+    status: str
+    reason: str | None = None
+
+    def describe(self) -> str:
+        return f"the task {self.task_id} was {self.status}" + (f": {self.reason}" if self.reason else "")
 
 
 @define(eq=False, kw_only=True, str=False, slots=False)
