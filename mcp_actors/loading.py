@@ -261,7 +261,7 @@ def _read_config(item: ConfigInput, number: int, cwd: Path, around: Surroundings
         return read_source(text, around)
     path = cwd / item
     chosen = format_of_path(path.as_posix())
-    source = _source(path, Scope.DYNAMIC, rank=number, directory=str(path.parent))
+    source = _source(path, Scope.DYNAMIC, rank=number, directory=chosen.directory_of(path.as_posix()))
     return read_source(evolve(source, format=chosen), around) if isinstance(source, SourceText) else source
 
 

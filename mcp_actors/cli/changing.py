@@ -218,12 +218,18 @@ def check_entry(name: str, entry: JsonObject, destination: Destination, policy: 
         ServerNotAllowed: the policy forbids it (S060, S061).
     """
     import os
+    from pathlib import Path
 
-    from mcp_actors.config.loaded import read_mapping
+    from mcp_actors.config.jsonc import Document
     from mcp_actors.config.policy import decide
+    from mcp_actors.config.sources import SourceText, Surroundings, read_document
+    from mcp_actors.places import read_named_file
 
-    servers = {"mcpServers": {name: entry}}
-    read = read_mapping(servers, os.environ, str(destination.file), destination.scope, is_unset_fatal=False)
+    # As the file will be read: relative paths of a project's file start at its folder.
+    directory = str(destination.file.parent if destination.scope == "project" else Path.cwd())
+    around = Surroundings(os.environ, directory, os.environ.get("HOME", ""), read_file=read_named_file)
+    text = SourceText(b"", str(destination.file), destination.scope, directory=directory)
+    read = read_document(Document({"mcpServers": {name: entry}}, ""), text, around)
     if read.problems:
         raise read.problems[0] if len(read.problems) == 1 else ExceptionGroup("configuration", list(read.problems))
     for note in read.notes:

@@ -123,7 +123,7 @@ def _read(path: Path, chosen: Format, destination: Destination, places: Places) 
         data = read_bounded(path)
     except (OSError, ValueError) as exc:
         raise unreadable(path, exc) from exc
-    text = SourceText(data, str(path), destination.scope, format=chosen, directory=str(path.parent))
+    text = SourceText(data, str(path), destination.scope, format=chosen, directory=chosen.directory_of(path.as_posix()))
     reading = read_source(text, around)
     whole = [problem for problem in reading.problems if problem.server is None]
     if whole:

@@ -94,6 +94,14 @@ class Format:
         else:
             findings.note((), "no-servers", f"has no key {wanted}: no servers are defined")
 
+    def directory_of(self, path: str) -> str:
+        """The directory that a file of this format speaks of as its own: a project's, not the ``.vscode`` in it."""
+        path = path.replace("\\", "/")
+        for below in self.project_paths:
+            if path.endswith(f"/{below}"):
+                return path[: -len(below) - 1] or "/"
+        return path.rpartition("/")[0]
+
     def translate(self, translation: dialects.Translation) -> dict[str, Json]:
         """The entry in Claude Code's spelling."""
         self.translator(translation)

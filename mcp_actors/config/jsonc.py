@@ -198,7 +198,17 @@ def _plain(message: str) -> str:
 def _blank_extras(text: str, file: str) -> str:
     """Turn comments and trailing commas into blanks, so that every position stays."""
     clean = blank_comments(text, file)
-    return TRAILING_COMMA.sub(lambda match: match[1] if match[1] is not None else " ", clean)
+
+    def comma(match: re.Match[str]) -> str:
+        if match[1] is not None:
+            return match[1]
+        before = match.start() - 1
+        while before >= 0 and clean[before].isspace():
+            before -= 1
+        # It trails a value; in ``{,}`` and ``[1,,]`` it trails nothing, and is a mistake.
+        return "," if before < 0 or clean[before] in "{[,:" else " "
+
+    return TRAILING_COMMA.sub(comma, clean)
 
 
 def blank_comments(text: str, file: str) -> str:

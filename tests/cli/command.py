@@ -10,6 +10,7 @@ import contextlib
 import io
 import json
 import os
+import pwd
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,9 @@ from mcp_actors.testing.synthetic import synthetic_command
 
 # Seconds. Nothing here takes as long on the slowest machine; a hang fails.
 PATIENCE = 90
+
+# Of whoever runs the tests, as the system knows it.
+REAL_HOME = Path(pwd.getpwuid(os.getuid()).pw_dir)
 
 
 class Done(NamedTuple):
@@ -59,9 +63,11 @@ def run(*words, env=None, cwd=None, stdin=""):
     """Run a command line to its end, in this process."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     before, real = dict(os.environ), sys.stdin
+    wanted = {**(environment() if env is None else env), "COLUMNS": "80"}
+    assert wanted["HOME"] != str(REAL_HOME), "a test would write into the files of whoever runs it"
     try:
         os.environ.clear()
-        os.environ.update(environment() if env is None else env, COLUMNS="80")
+        os.environ.update(wanted)
         sys.stdin = io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8")
         place = contextlib.nullcontext() if cwd is None else contextlib.chdir(cwd)
         with place, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

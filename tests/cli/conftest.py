@@ -18,3 +18,11 @@ def home(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(place / ".config"))
     monkeypatch.setenv("MCP_ACTORS_STATE_DIR", str(place / "state"))
     return place
+
+
+@pytest.fixture
+def project(tmp_path):
+    """An empty repository to stand in."""
+    place = tmp_path / "project"
+    (place / ".git").mkdir(parents=True)
+    return place

@@ -276,6 +276,24 @@ def test_known_paths_lead_back_to_their_format() -> None:
     assert format_of_path("") is NATIVE
 
 
+@pytest.mark.parametrize(
+    ("name", "path", "directory"),
+    [
+        ("vscode", "/w/.vscode/mcp.json", "/w"),
+        ("cursor", "/w/.cursor/mcp.json", "/w"),
+        ("opencode", "/w/opencode.json", "/w"),
+        ("mcporter", "/w/config/mcporter.json", "/w"),
+        ("vscode", "/h/.config/Code/User/mcp.json", "/h/.config/Code/User"),
+        ("claude-code", "/w/.mcp.json", "/w"),
+        ("claude-code", "/.mcp.json", "/"),
+        ("claude-code", "/w/x.json", "/w"),
+    ],
+)
+def test_the_directory_of_a_file(name: str, path: str, directory: str) -> None:
+    """A project's file speaks of the project, also from a folder of its own inside it."""
+    assert FORMATS[name].directory_of(path) == directory
+
+
 def test_env_file_lines() -> None:
     """Comments, quotes, blanks and other lines are treated as editors do."""
     text = "\ufeffA=1\n#B=2\n C = 3 \nexport D='x # y'\nE=\"a\\nb\"\nF=a#b # c\n=x\nG\n1H=1\nA=2\nI=\nJ='\n"

@@ -170,3 +170,14 @@ def test_errors_quote_nothing(text: str) -> None:
 
     assert "canary" not in str(caught.value) + repr(caught.value)
     assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    ("text", "column"), [("{,}", 2), ("[,]", 2), ("[1,,]", 4), ('{"a": ,}', 7), ("{ /* x */ , }", 11), (",", 1)]
+)
+def test_a_comma_that_trails_nothing_is_a_mistake(text: str, column: int) -> None:
+    """Only the comma behind a value may stand before a bracket."""
+    with pytest.raises(ConfigError) as caught:
+        parse_json(text, "f")
+
+    assert (caught.value.line, caught.value.column) == (1, column)

@@ -1,0 +1,135 @@
+"""The verb `import`: what other programs have, copied."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from mcp_actors.cli.importing import FORMAT_NAMES, place_entries
+from mcp_actors.config.formats import FORMATS
+from mcp_actors.loading import load_config
+from tests.cli.command import run
+from tests.config.test_formats import CASES
+
+# Takes a value out of a file, which has no form in our files.
+NOT_COPIED = {"opencode": {"remote"}}
+
+
+def put(name, home, project):
+    """Write the realistic file of a format where its program keeps it; give its path."""
+    chosen = FORMATS[name]
+    path = project / chosen.project_paths[0] if chosen.project_paths else home / chosen.user_paths[0]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(CASES[name][0])
+    (project / ".env").write_text("FROM_FILE=1\nBOTH=file\n")
+    (project / "secret.txt").write_text("x")
+    return path
+
+
+def targets(project, home, **options):
+    loaded = load_config(environ=dict(os.environ), cwd=project, home=home, **options)
+    return {spec.name: (spec.target, spec.is_enabled, spec.connect_timeout, spec.call_timeout) for spec in loaded.specs}
+
+
+@pytest.mark.parametrize("name", [name for name in FORMAT_NAMES if name != "claude-code"])
+def test_what_is_imported_runs_as_it_did(name, home, project, monkeypatch):
+    """Each program's file becomes entries that mean the same here, and a second import changes nothing."""
+    for variable, value in {"API_KEY": "key", "REGION": "eu", "MCP_INPUT_GITHUB_TOKEN": "asked"}.items():
+        monkeypatch.setenv(variable, value)
+    path = put(name, home, project)
+    left = NOT_COPIED.get(name, set())
+
+    first = run("import", name, "-s", "user", cwd=project)
+    written = (home / ".claude.json").read_bytes()
+    second = run("import", name, "-s", "user", cwd=project)
+
+    assert first.returncode == second.returncode == (1 if left else 0), first.stderr
+    assert (home / ".claude.json").read_bytes() == written
+    assert b"asked" not in written
+    original = targets(project, home, configs=[path], strict=True)
+    assert targets(project, home) == {key: value for key, value in original.items() if key not in left}
+    assert all(f"{server}: not imported: " in first.stderr for server in left)
+
+
+def test_a_file_of_our_own_format(home, project):
+    """A file of Claude Code is copied by its path."""
+    (project / "other.json").write_text(CASES["claude-code"][0])
+
+    assert run("import", "claude-code", "--path", "other.json", "-s", "project", cwd=project).returncode == 0
+    assert list(json.loads((project / ".mcp.json").read_text())["mcpServers"]) == ["fs", "api"]
+    waiting = run("why", "fs", "--json", cwd=project)
+    assert json.loads(waiting.stdout)["reason"] == "pending-approval"
+
+
+def test_every_format_can_be_imported():
+    """The table of formats and the choices of the verb are the same."""
+    assert set(FORMAT_NAMES) == set(FORMATS)
+
+
+@pytest.mark.parametrize(
+    ("held", "wanted", "placed"),
+    [
+        ({}, [("a", 1), ("b", 2)], {"a": ("a", 1), "b": ("b", 2)}),
+        ({"a": 1}, [("a", 1)], {}),
+        ({"a": 0}, [("a", 1)], {"a_1": ("a", 1)}),
+        ({"a": 0, "a_1": 1}, [("a", 1)], {}),
+        ({"a": 0, "a_1": 5}, [("a", 1)], {"a_2": ("a", 1)}),
+        ({}, [("a", 1), ("a", 2), ("a", 1)], {"a": ("a", 1), "a_1": ("a", 2)}),
+    ],
+)
+def test_place_entries(held, wanted, placed):
+    """What is there already stays, a clash gets a number, and doing it again gives nothing (S040)."""
+    assert place_entries(held, wanted) == placed
+    assert place_entries({**held, **{name: entry for name, (_, entry) in placed.items()}}, wanted) == {}
+
+
+def test_what_is_not_copied_is_named(home, project):
+    """Bad names, bad entries and blocked servers stay behind, each with its reason; the others come."""
+    (home / ".claude").mkdir()
+    (home / ".claude" / "settings.json").write_text('{"deniedMcpServers": [{"serverName": "no"}]}')
+    servers = {"good": {"command": "x"}, "a b": {"command": "x"}, "bad": {"command": 5}, "no": {"command": "x"}}
+    (project / "f.json").write_text(json.dumps({"mcpServers": {**servers, "ide": {"command": "x"}}}))
+
+    done = run("import", "claude-desktop", "--path", "f.json", "-s", "user", cwd=project)
+
+    assert done.returncode == 1
+    assert list(json.loads((home / ".claude.json").read_text())["mcpServers"]) == ["good"]
+    assert "a b: not imported: the name 'a b' is not usable" in done.stderr
+    assert "bad: " in done.stderr
+    assert "no: not imported: explicitly blocked" in done.stderr
+    assert "reserved" in done.stderr
+    assert "imported 1 of 5 servers" in done.stderr
+
+
+def test_a_dry_import_writes_nothing(home, project):
+    """The diff is printed, secrets starred."""
+    (project / "f.json").write_text('{"mcpServers": {"a": {"command": "x", "env": {"API_KEY": "canary"}}}}')
+
+    done = run("import", "cursor", "--path", "f.json", "-s", "user", "--dry-run", cwd=project)
+
+    assert (done.returncode, '+        "API_KEY": "***"' in done.stdout.splitlines()) == (0, True)
+    assert "canary" not in done.stdout + done.stderr
+    assert not (home / ".claude.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["cursor"], 1, ".cursor/mcp.json"),
+        (["cursor", "--path", "none.json"], 3, "none.json: cannot be read"),
+        (["cursor", "--path", "broken.json"], 3, "broken.json:1:"),
+        (["emacs"], 2, "emacs"),
+    ],
+)
+def test_no_file(words, code, said, home, project):
+    """A file that is missing or broken is named, and nothing is written."""
+    (project / "broken.json").write_text("{")
+
+    done = run("import", *words, "-s", "user", cwd=project)
+
+    assert done.returncode == code
+    assert said in done.stderr
+    assert not Path(home / ".claude.json").exists()
