@@ -1,0 +1,83 @@
+"""Tests of how notifications are brought home."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_actors.protocol import events as happened
+from mcp_actors.protocol.asks import Asks
+from mcp_actors.protocol.calls import Calls
+from mcp_actors.protocol.inbound import Blame, Fault
+from mcp_actors.protocol.jsonrpc import encode
+from mcp_actors.protocol.notices import Notices
+
+TAG = "io.modelcontextprotocol/subscriptionId"
+
+
+def notices() -> Notices[str]:
+    """Over three requests: 1 wants progress, 2 listens, 3 was given up; and a question "q" of the server."""
+    calls: Calls[str] = Calls(max_tombstones=10)
+    calls.add("works", wants_progress=True)
+    calls.add("listens", wants_progress=False, is_listening=True)
+    calls.add("left", wants_progress=True)
+    calls.forget(3)
+    asks = Asks(frozenset({"roots/list"}), max_open=10)
+    asks.receive("q", "roots/list", b"", is_ready=True)
+    return Notices(calls, asks)
+
+
+def tagged(tag: object, **params: object) -> dict:
+    return {**params, "_meta": {TAG: tag}}
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "expected"),
+    [
+        ("initialized", None, None),
+        ("progress", {"progressToken": 1, "progress": 1}, happened.ProgressReceived),
+        ("progress", {"progressToken": 2, "progress": 1}, Fault.STALE_PROGRESS),
+        ("progress", {"progressToken": 3, "progress": 1}, None),
+        ("progress", {"progressToken": 1, "progress": "half"}, Fault.BAD_NOTIFICATION),
+        ("cancelled", {"requestId": "q"}, happened.ServerRequestCancelled),
+        ("cancelled", {"requestId": 2}, happened.ListenEnded),
+        ("cancelled", {"requestId": 1}, None),
+        ("cancelled", {"requestId": None}, None),
+        ("cancelled", [], Fault.BAD_NOTIFICATION),
+        ("subscriptions/acknowledged", tagged(2), happened.ListenAcknowledged),
+        ("subscriptions/acknowledged", tagged("2"), Fault.UNKNOWN_SUBSCRIPTION),
+        ("subscriptions/acknowledged", tagged(3), None),
+        ("subscriptions/acknowledged", {}, None),
+        ("tools/list_changed", None, happened.ListChanged),
+        ("tools/list_changed", tagged(2), happened.ListenHeard),
+        ("tools/list_changed", tagged(1), Fault.UNKNOWN_SUBSCRIPTION),
+        ("tools/list_changed", tagged(3), None),
+        ("resources/updated", tagged(2, uri="a"), happened.ListenHeard),
+        ("resources/updated", tagged(2), Fault.BAD_NOTIFICATION),
+        ("tasks", {"taskId": "t"}, happened.TaskChanged),
+        ("tasks/status", {"taskId": "t"}, happened.TaskChanged),
+        ("tasks/status", {}, Fault.BAD_NOTIFICATION),
+        ("elicitation/complete", {"elicitationId": "e"}, happened.ElicitationCompleted),
+        ("message", {"level": "info", "data": 1}, happened.LogReceived),
+        ("made/up", None, Fault.UNKNOWN_NOTIFICATION),
+    ],
+)
+def test_each_notification_comes_home(method, params, expected):
+    """To the call, the subscription or everybody; what is late is dropped, what is wrong is counted (fault 74, F01)."""
+    came = notices().read(f"notifications/{method}", b"" if params is None else encode(params))
+
+    if isinstance(expected, Fault):
+        assert isinstance(came, Blame)
+        assert came.fault is expected
+    else:
+        assert came is None if expected is None else type(came) is expected
+
+
+def test_an_ended_subscription_is_over():
+    """After its end the table is as if it had never been, but for the tombstone."""
+    found = notices()
+
+    found.read("notifications/cancelled", encode({"requestId": 2}))
+
+    assert list(found.calls.waiting.values()) == ["works"]
+    assert found.calls.is_buried(2)
+    assert found.calls.listener(2) is None
