@@ -22,6 +22,10 @@ from mcp_actors.elicitation.requests import (
     Stage,
 )
 from mcp_actors.errors import ConfigError, ElicitationDeclined, RpcError
+from mcp_actors.protocol.events import ServerRequestCancelled, ServerRequestReceived
+from mcp_actors.protocol.jsonrpc import decode, encode
+from mcp_actors.protocol.session import Session, SessionSettings
+from mcp_actors.protocol.types import Era
 
 FORM = {"message": "who?", "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}}}
 TEXT = {"type": "text", "text": "hi"}
@@ -315,4 +319,75 @@ async def test_the_notice_makes_the_call_go_on(autojump_clock):
         await wait_all_tasks_blocked()
 
         assert results == [b"{}"]
+        nursery.cancel_scope.cancel()
+
+
+# ── with a session ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Conversation:
+    """A legacy session whose server requests are answered the way a connection does it."""
+
+    def __init__(self, asking, nursery):
+        self.asking, self.nursery = asking, nursery
+        self.session = Session(
+            SessionSettings(pinned_era=Era.LEGACY, capabilities=asking.capabilities, handled_methods=asking.methods)
+        )
+        self.scopes = {}
+        self.sent = []
+        self.session.open(0.0)
+        self.offered = decode(self.session.frames_to_send()[0].data)["params"]["capabilities"]
+        self.hear(id=1, result={"protocolVersion": "2025-11-25", "capabilities": {}})
+        self.sent.clear()
+
+    def hear(self, **message):
+        self.session.receive_message(encode({"jsonrpc": "2.0", **message}), 0.0)
+        self.sent += [decode(frame.data) for frame in self.session.frames_to_send()]
+        for event in self.session.events():
+            match event:
+                case ServerRequestReceived():
+                    self.nursery.start_soon(self.serve, event)
+                case ServerRequestCancelled(request_id):
+                    self.scopes[request_id].cancel()
+
+    async def serve(self, event):
+        with trio.CancelScope() as self.scopes[event.request_id]:
+            outcome = await self.asking.answer("s", event.request_id, event.method, event.params)
+            if isinstance(outcome, RefusedRequest):
+                frame = self.session.answer_error(event.request_id, outcome.code, outcome.message)
+            else:
+                frame = self.session.answer(event.request_id, outcome)
+            if frame is not None:
+                self.sent.append(decode(frame.data))
+
+
+async def test_a_session_is_served_while_a_person_thinks(autojump_clock):
+    """Pings are answered meanwhile; a cancelled question gets no answer, every other one does (faults 75, 76)."""
+    asked = []
+
+    async def person(request):
+        asked.append(request.key)
+        await trio.sleep(20)
+        return {"name": "n"}
+
+    elicitor = elicitor_of(person)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(elicitor.run)
+        talk = Conversation(Asking(elicitor), nursery)
+        for request_id in (0, "0", 7):
+            talk.hear(id=request_id, method="elicitation/create", params=FORM)
+            await wait_all_tasks_blocked()
+        talk.hear(id="a", method="ping")
+        talk.hear(id=9, method="sampling/createMessage", params=SAMPLING)
+        talk.hear(id=8, method="elicitation/create", params={"mode": "smell"})
+        talk.hear(method="notifications/cancelled", params={"requestId": "0"})
+        await wait_all_tasks_blocked()
+        before = {message["id"]: message.get("result", message.get("error", {}).get("code")) for message in talk.sent}
+        await trio.sleep(50)
+
+        assert talk.offered == {"elicitation": {"form": {}, "url": {}}}
+        assert before == {"a": {}, 9: METHOD_NOT_FOUND, 8: INVALID_PARAMS}
+        assert asked == [0, 7]
+        assert [message["id"] for message in talk.sent[3:]] == [0, 7]
+        assert elicitor.pending == ()
         nursery.cancel_scope.cancel()
