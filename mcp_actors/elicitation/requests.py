@@ -178,12 +178,10 @@ def read_elicitation(
     Source:
         S283, S284, S294, F08, spec_client 9.5.
     """
-    try:
-        kind = Kind(str(params.get("mode", "form")))
-    except ValueError:
-        kind = None
-    if kind not in (Kind.FORM, Kind.URL) or kind not in kinds:
-        return RefusedRequest(INVALID_PARAMS, f"elicitation mode {str(params.get('mode'))[:40]!r} was not declared")
+    mode = params.get("mode", "form")
+    kind = next((known for known in (Kind.FORM, Kind.URL) if known in kinds and mode == known), None)
+    if kind is None:
+        return RefusedRequest(INVALID_PARAMS, f"elicitation mode {str(mode)[:40]!r} was not declared")
     message = params.get("message", "")
     if not isinstance(message, str):
         return RefusedRequest(INVALID_PARAMS, "'message' is no text")
