@@ -41,7 +41,7 @@ REMEDIES: Final[Mapping[str, tuple[str, str]]] = {
     "not-configured": ("note", "give it a url"),
 }
 # Told of as states of their servers.
-TOLD: Final = frozenset({"pending-approval", "policy", "shadowed"})
+TOLD: Final = frozenset({"pending-approval", "policy", "shadowed", "not-configured"})
 
 
 @frozen
