@@ -37,6 +37,7 @@ from mcp_actors.config.policy import apply_policy
 from mcp_actors.config.settings import read_settings
 from mcp_actors.errors import UnknownServer, UnknownTool
 from mcp_actors.loading import LoadedConfig, load_choices, load_config, specs_from_mapping
+from mcp_actors.server import Server
 from mcp_actors.tools.naming import server_prefix
 from mcp_actors.tools.results import ToolResult
 from mcp_actors.transports.found import Found
@@ -117,6 +118,11 @@ class Runtime:
         with self._registry.watch() as watcher:
             yield watcher
 
+    def server(self, name: str) -> Server:
+        """One server by name, with all that MCP lets a client ask of it. Raises `UnknownServer`."""
+        self._known(name)
+        return Server(self, name)
+
     # ── waiting ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def wait_ready(self, names: Iterable[str] | None = None) -> Mapping[str, ServerStatus]:
@@ -187,7 +193,7 @@ class Runtime:
         if tool is None:
             with trio.fail_after(math.inf if timeout is None else timeout):
                 tool = await self._revive(name)
-        connection = await self._connection(tool.server)
+        connection = await self.connection(tool.server)
         raw = await call_tool(connection, tool, arguments or {}, timeout=timeout, on_progress=progress)
         return ToolResult(raw, tool.server, tool.name)
 
@@ -209,10 +215,11 @@ class Runtime:
         Cancellation:
             Safe, as for `call_tool`.
         """
-        connection = await self._connection(server)
+        connection = await self.connection(server)
         return await connection.request(method, params, timeout=timeout, on_progress=progress)
 
-    async def _connection(self, server: str) -> Connection:
+    async def connection(self, server: str) -> Connection:
+        """The connection that takes a server's calls; brings it up first if it may be (S125). Cancellation: safe."""
         connection = self._registry.snapshot.connections.get(server)
         if connection is None or not connection.is_open:
             connection = await self._ensure(server)

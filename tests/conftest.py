@@ -13,7 +13,7 @@ import pytest
 import trio
 from hypothesis import HealthCheck, settings
 
-from mcp_actors.actors import connection
+from mcp_actors.actors import wire
 from tests.wire_validator import VIOLATIONS, CheckedSession
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ settings.register_profile("house", deadline=None, suppress_health_check=[HealthC
 settings.load_profile("house")
 
 # The one patch of the suite: an instrument that must be in every test cannot be an argument of each.
-connection.Session = CheckedSession
+wire.Session = CheckedSession
 
 DEADLINE = 60.0  # virtual seconds under autojump_clock, real ones without
 

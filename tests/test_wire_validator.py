@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcp_actors.actors import connection
+from mcp_actors.actors import wire
 from mcp_actors.protocol.outbound import Composer, compose_initialize
 from mcp_actors.protocol.revisions import REVISIONS
 from tests.wire_validator import VIOLATIONS, CheckedSession, violations_of
@@ -106,7 +106,7 @@ def test_answers_are_judged_by_the_question(answer: dict[str, object], expected:
 
 def test_every_connection_is_checked() -> None:
     """Connections make their sessions of the class that checks; a wrong frame is noted the moment it is made."""
-    session = connection.Session()
+    session = wire.Session()
     session.open(0.0)
     session.frames_to_send()
     assert isinstance(session, CheckedSession)

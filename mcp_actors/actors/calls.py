@@ -11,6 +11,7 @@ progress still reaches the caller and its end can be cut without the caller's.
 from __future__ import annotations
 
 import math
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import trio
@@ -20,7 +21,7 @@ from mcp_actors.actors.slots import SendAgain, Slot
 from mcp_actors.errors import McpActorsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from mcp_actors.actors.slots import ProgressCallback
     from mcp_actors.jsontypes import JsonObject
@@ -160,6 +161,20 @@ class Calls:
             return
         slot.fail(trio.TooSlowError(f"the {clock} clock ran out after {slot.clocks.timeout_of(clock):g} s"))
         self._withdraw(request_id, slot, f"the {clock} clock ran out")
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Stop the clocks of the calls in flight while the block runs: a person is asked (S202, field pain 42)."""
+        slots = list(self._slots.values())
+        for slot in slots:
+            slot.clocks.pause(trio.current_time())
+        try:
+            yield
+        finally:
+            for slot in slots:
+                slot.clocks.resume(trio.current_time())
+                slot.deadline = slot.clocks.next_deadline
+                self.watch_for(slot.deadline)
 
     def note_first_byte(self, request_id: RequestId | None) -> None:
         """Learn that the first byte of an answer has come: its clock stops."""

@@ -19,6 +19,7 @@ import trio
 from mcp_actors.actors.connection import Connection
 from mcp_actors.actors.exits import cause_of
 from mcp_actors.actors.lifecycle import Phase, ServerState, ServerStatus, advance
+from mcp_actors.actors.listening import Listening
 from mcp_actors.actors.messages import StatusChanged
 from mcp_actors.actors.restarts import Exit, ExitKind, History, Leave, Park, RestartAfter, classify, decide, may_start
 from mcp_actors.errors import McpActorsError, ServerNotReady, TransportClosed, TransportError
@@ -83,6 +84,8 @@ class Child:
         first_generation: int = 0,
     ) -> None:
         self.spec = spec
+        # What is listened to, whatever connection there is.
+        self.listening = Listening()
         # The connection that takes calls; None while not connected.
         self.connection: Connection | None = None
         state = ServerState.PENDING if spec.is_enabled else ServerState.DISABLED
@@ -250,6 +253,7 @@ class Child:
             pinned_era=pinned,
             is_era_known=self._era is Era.MODERN,
             host=self._host,
+            listening=self.listening,
         )
 
     # ── commands, called by the supervisor's tasks ───────────────────────────────────────────────────────────────────

@@ -18,13 +18,16 @@ from typing import TYPE_CHECKING, Final
 import trio
 from attrs import evolve
 
-from mcp_actors.actors.hosting import Answering, Host
+from mcp_actors.actors.hosting import Answering
 from mcp_actors.actors.lists import Lists
 from mcp_actors.actors.pulse import PINGED, Strikes, keep_pinging
+from mcp_actors.actors.rounds import ask_in_rounds, ask_with_pages
 from mcp_actors.actors.wire import Wire
 from mcp_actors.config.settings import Settings
 from mcp_actors.errors import McpActorsError, TransportBroken, TransportClosed
 from mcp_actors.protocol.clocks import resolve_timeouts
+from mcp_actors.protocol.events import LogReceived
+from mcp_actors.protocol.features import METHODS
 from mcp_actors.protocol.session import SessionSettings
 from mcp_actors.protocol.types import Era
 from mcp_actors.transports.base import Diagnostics
@@ -32,6 +35,8 @@ from mcp_actors.transports.base import Diagnostics
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from mcp_actors.actors.hosting import Host
+    from mcp_actors.actors.listening import Listening
     from mcp_actors.actors.mailbox import Ref
     from mcp_actors.actors.messages import RegistryMessage
     from mcp_actors.actors.slots import ProgressCallback, Slot
@@ -44,7 +49,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Connection"]
 
-NOBODY: Final = Host()
+# Methods that a modern server may answer with questions (B07).
+MAY_ASK: Final = frozenset(method.name for method in METHODS.values() if method.may_ask)
 DEFAULT_CALL_TIMEOUT: Final = Settings().call_timeout
 
 logger = logging.getLogger("mcp_actors.connection")
@@ -62,8 +68,9 @@ class Connection:
         *,
         generation: int,
         pinned_era: Era | None,
-        is_era_known: bool = False,
-        host: Host = NOBODY,
+        is_era_known: bool,
+        host: Host,
+        listening: Listening,
     ) -> None:
         self.spec = spec
         self.generation = generation
@@ -90,6 +97,8 @@ class Connection:
         # The wire of this life; replaced once where the first died of the probe.
         self._wire: Wire | None = None
         self._strikes = Strikes()
+        # What it is listened to for; outlives this life.
+        self.listening = listening
         # Rung when the server forgot the wire session.
         self._expired = trio.Event()
         # What it listed, kept fresh by `run`.
@@ -123,6 +132,7 @@ class Connection:
             if self.info is not None:
                 task_status.started(self.info)
                 nursery.start_soon(self.lists.keep_fresh)
+                nursery.start_soon(self.listening.keep, wire, self.info, self.lists)
                 if transport.kind in PINGED and self.info.era is Era.LEGACY:
                     pace = {"interval": self._settings.ping_interval, "timeout": self._settings.ping_timeout}
                     nursery.start_soon(partial(keep_pinging, wire, self._strikes, **pace))
@@ -141,6 +151,7 @@ class Connection:
             raise TransportBroken(server=self.spec.name, reason="the server forgot the session and begins no other")
         self.lists.mark_all()
         wire.calls.release()
+        self.listening.renewed()
 
     def _session_settings(self, pinned: Era | None, *, is_http: bool) -> SessionSettings:
         # Silence means legacy on message streams only, and never to a server that was modern before (spec_client 3.3).
@@ -159,12 +170,18 @@ class Connection:
         """Fetch that list again."""
         self.lists.mark(kind)
 
+    def resource_updated(self, uri: str) -> None:
+        """Tell who watches it."""
+        self.listening.resource_updated(uri)
+
     def session_expired(self) -> None:
         """Have `run` renew it."""
         self._expired.set()
 
     def heard(self, event: Event[Slot]) -> None:
-        """Nobody here waits for more."""
+        """Pass log messages on; nobody here waits for more."""
+        if isinstance(event, LogReceived):
+            self.listening.log_received(event)
         logger.debug("[MCP:%s] < %s", self.spec.name, type(event).__name__)
 
     # ── data plane ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -203,7 +220,13 @@ class Connection:
             S197-S204, B17-B20.
         """
         timeouts = self.timeouts if timeout is None else evolve(self.timeouts, wall=timeout)
-        result = await self.exchange(method, params, timeouts=timeouts, on_progress=on_progress, headers=headers)
+        ask = partial(self.exchange, method, timeouts=timeouts, on_progress=on_progress, headers=headers)
+        if self.info is not None and self.info.era is Era.LEGACY:
+            result = await ask_with_pages(self._answering, partial(ask, params))
+        elif method in MAY_ASK:
+            result = (await ask_in_rounds(self._answering, method, params or {}, ask)).result
+        else:
+            result = await ask(params)
         self.served += 1
         return result
 
@@ -231,6 +254,13 @@ class Connection:
             raise
         self._strikes.note(None)
         return result
+
+    async def set_log_level(self, level: str) -> None:
+        """Have the server send log messages of at least this level. See `Listening.set_log_level`."""
+        wire, info = self._wire, self.info
+        if wire is None or info is None:
+            raise TransportClosed(server=self.spec.name)
+        await self.listening.set_log_level(level, wire, info)
 
     # ── ends ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.protocol.types import RequestId
 
-__all__ = ["Answering", "Handler", "Host", "ServerRequest"]
+__all__ = ["ASKS_A_PERSON", "Answering", "Handler", "Host", "ServerRequest"]
 
 logger = logging.getLogger("mcp_actors.connection")
 
@@ -49,6 +49,10 @@ CAPABILITIES: Final[Mapping[str, str]] = {
     "sampling/createMessage": "sampling",
     "elicitation/create": "elicitation",
 }
+
+
+# Methods whose answer may take a person's time: meanwhile the clocks of calls stop (S202).
+ASKS_A_PERSON: Final = frozenset({"sampling/createMessage", "elicitation/create"})
 
 
 @frozen
@@ -79,23 +83,27 @@ class Answering:
         # Request id -> scope of the task that answers it.
         self._scopes: dict[RequestId, trio.CancelScope] = {}
 
-    async def answer(
-        self,
-        request_id: RequestId,
-        method: str,
-        params: JsonObject,
-        resolve: Callable[[JsonObject], None],
-        refuse: Callable[[int, str], None],
-    ) -> None:
-        """Run the handler and give its answer. A request that was withdrawn gets none."""
+    @property
+    def capabilities(self) -> JsonObject:
+        """What was declared to the server."""
+        return self._host.capabilities
+
+    @property
+    def methods(self) -> frozenset[str]:
+        """What there are handlers for."""
+        return frozenset(self._host.handlers)
+
+    async def answer(self, request_id: RequestId, method: str, params: JsonObject) -> JsonObject | RpcError | None:
+        """Run the handler and give its answer: a result, a refusal, or None for a request that was withdrawn."""
         with trio.CancelScope() as scope:
             self._scopes[request_id] = scope
             try:
-                resolve(await self.result(method, params))
+                return await self.result(method, params)
             except RpcError as error:
-                refuse(error.code, error.message)
+                return error
             finally:
                 self._scopes.pop(request_id, None)
+        return None
 
     async def result(self, method: str, params: JsonObject) -> JsonObject:
         """Run the handler of a method.

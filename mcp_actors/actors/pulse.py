@@ -48,7 +48,7 @@ class Strikes:
 
 
 async def keep_pinging(wire: Wire, strikes: Strikes, *, interval: float, timeout: float) -> None:
-    """Ping into silence. Runs until cancelled, or until three pings in a row had no answer: then the wire is given up."""
+    """Ping into silence. Runs until cancelled, or until three pings in a row had no answer: the wire is given up."""
     timeouts = CallTimeouts(wall=timeout)
     while True:
         due = wire.heard_at + interval

@@ -9,22 +9,26 @@ tasks, synchronously. What concerns the connection is told through `Owner`.
 from __future__ import annotations
 
 import logging
-from functools import partial
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Protocol
 
 import trio
 
 from mcp_actors.actors.calls import Calls
+from mcp_actors.actors.hosting import ASKS_A_PERSON
 from mcp_actors.actors.outgoing import Outgoing
 from mcp_actors.actors.slots import SendAgain
-from mcp_actors.errors import McpActorsError, TransportBroken, TransportClosed, TransportError
+from mcp_actors.errors import McpActorsError, RpcError, TransportBroken, TransportClosed, TransportError
 from mcp_actors.protocol.events import (
     ErrorReceived,
     FellBack,
     ListChanged,
+    ListenEnded,
+    ListenHeard,
     PeerFault,
     ProgressReceived,
     Resend,
+    ResourceUpdated,
     ResponseReceived,
     ServerRequestCancelled,
     ServerRequestReceived,
@@ -58,6 +62,9 @@ class Owner(Protocol):
     def session_expired(self) -> None:
         """The server forgot the wire session; calls are held until `Wire.shake_hands` has renewed it."""
 
+    def resource_updated(self, uri: str) -> None:
+        """A resource that somebody watches, or one below it, changed."""
+
     def heard(self, event: Event[Slot]) -> None:
         """Something else that the server tells: for whoever wants to know."""
 
@@ -83,7 +90,7 @@ class Wire:
         self.heard_at = trio.current_time()
         # Whether the transport died of the era probe: another one is wanted, pinned to legacy (A02).
         self.must_reopen = False
-        self._server = server
+        self.server = server
         self._nursery = nursery
         self._answering = answering
         self._owner = owner
@@ -111,7 +118,7 @@ class Wire:
         finally:
             # Transports tell of their end before they clean up; this is for those that forget.
             if not self.must_reopen:
-                self.close(TransportClosed(server=self._server))
+                self.close(TransportClosed(server=self.server))
 
     async def shake_hands(self, begin: Callable[[float], None]) -> ServerInfo | None:
         """Begin a wire session, by `Session.open` or `Session.renew`, and wait until calls may go.
@@ -153,7 +160,7 @@ class Wire:
 
     def give_up(self, reason: str) -> None:
         """End it from our side as broken: calls fail at once, the connection ends with this error."""
-        error = TransportBroken(server=self._server, reason=reason)
+        error = TransportBroken(server=self.server, reason=reason)
         self.close(error)
         self._nursery.start_soon(_raise, error)
 
@@ -219,31 +226,39 @@ class Wire:
                 waiter.fail(SendAgain())
             case ListChanged(kind):
                 self._owner.list_changed(kind)
+            case ResourceUpdated(uri):
+                self._owner.resource_updated(uri)
+            case ListenHeard(_, notice):
+                self._take(notice)
+            case ListenEnded(waiter):
+                waiter.fill(b"{}")
             case SessionReady():
                 self._move()
             case SessionFailed(error):
-                error.server = self._server
+                error.server = self.server
                 self._failure = error
                 self._move()
             case FellBack(reason, needs_reopen):
-                logger.debug("[MCP:%s] = legacy: %s", self._server, reason)
+                logger.debug("[MCP:%s] = legacy: %s", self.server, reason)
                 self.must_reopen = needs_reopen
                 self._move()
             case ServerRequestReceived(request_id, method, params):
-                resolve, refuse = partial(self._resolve, request_id), partial(self._refuse, request_id)
-                self._nursery.start_soon(self._answering.answer, request_id, method, params, resolve, refuse)
+                self._nursery.start_soon(self._answer, request_id, method, params)
             case ServerRequestCancelled(request_id):
                 self._answering.withdraw(request_id)
             case PeerFault(kind, detail):
-                logger.debug("[MCP:%s] ! %s: %s", self._server, kind, detail)
+                logger.debug("[MCP:%s] ! %s: %s", self.server, kind, detail)
             case _:
                 self._owner.heard(event)
 
-    def _resolve(self, request_id: RequestId, result: JsonObject) -> None:
-        self.post(self.session.answer(request_id, result))
-
-    def _refuse(self, request_id: RequestId, code: int, message: str) -> None:
-        self.post(self.session.answer_error(request_id, code, message))
+    async def _answer(self, request_id: RequestId, method: str, params: JsonObject) -> None:
+        """Have a request of the server answered; the clocks of the calls in flight stop while a person is asked."""
+        with self.calls.paused() if method in ASKS_A_PERSON else nullcontext():
+            answer = await self._answering.answer(request_id, method, params)
+        if isinstance(answer, RpcError):
+            self.post(self.session.answer_error(request_id, answer.code, answer.message))
+        elif answer is not None:
+            self.post(self.session.answer(request_id, answer))
 
 
 class _Opened:

@@ -1,0 +1,231 @@
+"""Owns what one connection listens to: the lists always, resources for as long as somebody watches them.
+
+What this is not: what follows a change of a list (`lists`), nor how each era is asked (`protocol.listening`).
+
+Rules.
+
+1. One facade for both eras (F01, F04): `watch` a URI; modern servers get one ``subscriptions/listen`` for everything,
+   legacy ones a ``resources/subscribe`` for each URI, again after every renewal (A10).
+2. A subscription that ends is asked for again, later each time; afterwards everything is fetched again (F02, F03).
+3. A watcher holds up nobody: it keeps which URIs changed, not how often.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections import deque
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+import trio
+from attrs import define, field
+
+from mcp_actors.errors import LocalProtocolError, McpActorsError
+from mcp_actors.protocol.clocks import CallTimeouts
+from mcp_actors.protocol.features import AskForLevel, NoLevels, StampLevel, plan_log_level
+from mcp_actors.protocol.listening import LISTEN, Again, ListenFilter, decide_relisten, plan_listening
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mcp_actors.actors.lists import Lists
+    from mcp_actors.actors.wire import Wire
+    from mcp_actors.protocol.events import LogReceived
+    from mcp_actors.protocol.types import ServerInfo
+
+__all__ = ["Listening", "LogWatcher", "ResourceWatcher"]
+
+logger = logging.getLogger("mcp_actors.connection")
+
+LISTS: Final = frozenset({"tools", "prompts", "resources"})
+MAX_LOG_MESSAGES: Final = 1000
+SUBSCRIBE_TIMEOUTS: Final = CallTimeouts(wall=30.0)
+
+
+@define(eq=False)
+class ResourceWatcher:
+    """An asynchronous iterator over the URIs that changed; the same URI twice before it is read counts once."""
+
+    _changed: dict[str, None] = field(factory=dict)
+    _bell: trio.Event = field(factory=trio.Event)
+
+    def notice(self, uri: str) -> None:
+        """Note a change."""
+        self._changed[uri] = None
+        self._bell.set()
+
+    def __aiter__(self) -> ResourceWatcher:
+        return self
+
+    async def __anext__(self) -> str:
+        """Wait for the next change. Cancellation: safe."""
+        while not self._changed:
+            self._bell = trio.Event()
+            await self._bell.wait()
+        uri = next(iter(self._changed))
+        del self._changed[uri]
+        return uri
+
+
+@define(eq=False)
+class LogWatcher:
+    """An asynchronous iterator over the log messages of one server; who falls behind loses the oldest."""
+
+    _messages: deque[LogReceived] = field(factory=lambda: deque(maxlen=MAX_LOG_MESSAGES))
+    _bell: trio.Event = field(factory=trio.Event)
+
+    def notice(self, message: LogReceived) -> None:
+        """Note a message."""
+        self._messages.append(message)
+        self._bell.set()
+
+    def __aiter__(self) -> LogWatcher:
+        return self
+
+    async def __anext__(self) -> LogReceived:
+        """Wait for the next message. Cancellation: safe."""
+        while not self._messages:
+            self._bell = trio.Event()
+            await self._bell.wait()
+        return self._messages.popleft()
+
+
+class Listening:
+    """What one server is listened to for; outlives its connections."""
+
+    def __init__(self) -> None:
+        # URI -> who watches it.
+        self._watchers: dict[str, set[ResourceWatcher]] = {}
+        self._log_watchers: set[LogWatcher] = set()
+        # The least severe log message that is wanted; None: nobody asked.
+        self._log_level: str | None = None
+        # Whether this wire session knows it.
+        self._is_level_known = False
+        # Legacy: what this wire session is subscribed to.
+        self._subscribed: set[str] = set()
+        # Rung when what is wanted, or whom to ask, changed.
+        self._bell = trio.Event()
+        # The open ``subscriptions/listen``; cancelled to open another.
+        self._open = trio.CancelScope()
+
+    @contextmanager
+    def watch(self, uri: str) -> Iterator[ResourceWatcher]:
+        """Watch one resource, and those below it, while the block runs."""
+        watcher = ResourceWatcher()
+        self._watchers.setdefault(uri, set()).add(watcher)
+        self.again()
+        try:
+            yield watcher
+        finally:
+            self._watchers[uri].discard(watcher)
+            if not self._watchers[uri]:
+                del self._watchers[uri]
+                self.again()
+
+    @contextmanager
+    def watch_log(self) -> Iterator[LogWatcher]:
+        """Watch the server's log messages while the block runs."""
+        watcher = LogWatcher()
+        self._log_watchers.add(watcher)
+        try:
+            yield watcher
+        finally:
+            self._log_watchers.discard(watcher)
+
+    def log_received(self, message: LogReceived) -> None:
+        """Tell who watches the log."""
+        for watcher in self._log_watchers:
+            watcher.notice(message)
+
+    async def set_log_level(self, level: str, wire: Wire, info: ServerInfo) -> None:
+        """Have this server send log messages of at least this level, now and after every reconnect (F13, A10).
+
+        Raises:
+            LocalProtocolError: there is no such level, or the server has none.
+            McpActorsError: the server refused.
+        """
+        await self._ask_for_level(level, wire, info)
+        self._log_level, self._is_level_known = level, True
+
+    async def _ask_for_level(self, level: str, wire: Wire, info: ServerInfo) -> None:
+        match plan_log_level(level, info):
+            case AskForLevel(method, params):
+                await wire.calls.ask(method, params, timeouts=SUBSCRIBE_TIMEOUTS)
+            case StampLevel(stamped):
+                wire.session.stamp_log_level(stamped)
+            case NoLevels(reason):
+                raise LocalProtocolError(server=wire.server, reason=reason)
+
+    def resource_updated(self, uri: str) -> None:
+        """Tell who watches this resource, or one that it is below."""
+        for watched, watchers in self._watchers.items():
+            if uri == watched or uri.startswith(watched.rstrip("/") + "/"):
+                for watcher in watchers:
+                    watcher.notice(uri)
+
+    def renewed(self) -> None:
+        """The server began a new wire session and knows of nothing."""
+        self._subscribed.clear()
+        self._is_level_known = False
+        self.again()
+
+    def again(self) -> None:
+        """Ask anew: what is wanted changed."""
+        self._bell.set()
+        self._open.cancel()
+
+    async def keep(self, wire: Wire, info: ServerInfo, lists: Lists) -> None:
+        """Ask this server for what is wanted, and again when that changes or ends. Runs until cancelled."""
+        self._subscribed.clear()
+        self._is_level_known = False
+        failures = 0
+        while True:
+            self._bell = trio.Event()
+            if self._log_level is not None and not self._is_level_known:
+                await self._repeat_level(self._log_level, wire, info)
+            plan = plan_listening(ListenFilter(LISTS, frozenset(self._watchers)), info)
+            await self._subscribe(wire, set(plan.subscribe))
+            if plan.listen is None:
+                await self._bell.wait()
+                continue
+            error: McpActorsError | None = None
+            with trio.CancelScope() as self._open:
+                try:
+                    await wire.calls.ask(LISTEN, plan.listen.to_params(), timeouts=CallTimeouts())
+                except McpActorsError as lost:
+                    error = lost
+            if self._open.cancelled_caught:
+                failures = 0
+                lists.mark_all()
+                continue
+            if wire.gone is not None:
+                return
+            failures += 1
+            step = decide_relisten(error, failures, random.random())
+            if not isinstance(step, Again):
+                logger.debug("[MCP:%s] = listens no more: %s", wire.server, step.reason)
+                await self._bell.wait()
+                continue
+            with trio.move_on_after(step.after):
+                await self._bell.wait()
+            lists.mark_all()
+
+    async def _repeat_level(self, level: str, wire: Wire, info: ServerInfo) -> None:
+        self._is_level_known = True
+        try:
+            await self._ask_for_level(level, wire, info)
+        except (McpActorsError, trio.TooSlowError) as error:
+            logger.debug("[MCP:%s] ! the log level was not taken: %s", wire.server, error)
+
+    async def _subscribe(self, wire: Wire, wanted: set[str]) -> None:
+        """Legacy: subscribe to what is new, unsubscribe from what nobody watches any more."""
+        old, new = self._subscribed - wanted, wanted - self._subscribed
+        steps = [("resources/unsubscribe", uri) for uri in sorted(old)]
+        steps += [("resources/subscribe", uri) for uri in sorted(new)]
+        self._subscribed = set(wanted)
+        for method, uri in steps:
+            try:
+                await wire.calls.ask(method, {"uri": uri}, timeouts=SUBSCRIBE_TIMEOUTS)
+            except (McpActorsError, trio.TooSlowError) as error:
+                logger.debug("[MCP:%s] ! %s failed: %s", wire.server, method, error)

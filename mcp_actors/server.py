@@ -1,0 +1,201 @@
+"""Owns `Server`: one server of the running fleet, with all that MCP lets a client ask of it.
+
+What this is not: its life; a `Server` is a cheap view by name, valid whatever connection there is.
+"""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Protocol
+
+from mcp_actors.errors import LocalProtocolError
+from mcp_actors.protocol.features import missing_capability
+from mcp_actors.protocol.jsonrpc import decode_object
+from mcp_actors.protocol.lists import PageCollector
+from mcp_actors.tools.items import prompts_from_items, resources_from_items, templates_from_items
+from mcp_actors.tools.view import cap_text
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from mcp_actors.actors.connection import Connection
+    from mcp_actors.actors.lifecycle import ServerStatus
+    from mcp_actors.actors.listening import LogWatcher, ResourceWatcher
+    from mcp_actors.actors.registry import Snapshot
+    from mcp_actors.actors.slots import ProgressCallback
+    from mcp_actors.jsontypes import JsonObject
+    from mcp_actors.tools.catalog import Catalog, Tool
+    from mcp_actors.tools.items import Prompt, Resource, ResourceTemplate
+
+__all__ = ["Server"]
+
+
+class Fleet(Protocol):
+    """What a `Server` needs of the runtime; see `Runtime` for each."""
+
+    @property
+    def snapshot(self) -> Snapshot: ...
+
+    @property
+    def catalog(self) -> Catalog: ...
+
+    def status(self) -> Mapping[str, ServerStatus]: ...
+
+    async def connection(self, server: str) -> Connection: ...
+
+    async def request(
+        self,
+        server: str,
+        method: str,
+        params: JsonObject | None = None,
+        *,
+        timeout: float | None = None,
+        progress: ProgressCallback | None = None,
+    ) -> bytes: ...
+
+
+class Server:
+    """One server of a running fleet. Made by `Runtime.server`.
+
+    Every coroutine brings the server up first if it may be, joining what is under way (S125), and raises as
+    `Runtime.call_tool` does. What a server did not declare is not asked for: lists are empty, the rest is a
+    `LocalProtocolError` (fault 69).
+    """
+
+    def __init__(self, runtime: Fleet, name: str) -> None:
+        self.name = name
+        self._runtime = runtime
+
+    # ── looking: none of these connects or blocks ────────────────────────────────────────────────────────────────────
+
+    @property
+    def status(self) -> ServerStatus:
+        """Its status now."""
+        return self._runtime.status()[self.name]
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """Its tools in its own order; empty while it is not connected."""
+        return self._runtime.catalog.tools_of(self.name)
+
+    @property
+    def resources(self) -> tuple[Resource, ...]:
+        """Its resources in its own order; empty while it is not connected."""
+        listing = self._runtime.snapshot.listings.get(self.name)
+        return resources_from_items(self.name, listing.resources or ())[0] if listing is not None else ()
+
+    @property
+    def prompts(self) -> tuple[Prompt, ...]:
+        """Its prompts in its own order; empty while it is not connected."""
+        listing = self._runtime.snapshot.listings.get(self.name)
+        return prompts_from_items(self.name, listing.prompts or ())[0] if listing is not None else ()
+
+    @property
+    def instructions(self) -> str | None:
+        """What it wants a model to know of it; untrusted. None while it is not connected, or has nothing to say."""
+        connection = self._runtime.snapshot.connections.get(self.name)
+        if connection is None or connection.info is None or connection.info.instructions is None:
+            return None
+        return cap_text(connection.info.instructions)
+
+    # ── asking ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def templates(self) -> tuple[ResourceTemplate, ...]:
+        """List its resource templates, all pages. Cancellation: safe."""
+        connection = await self._runtime.connection(self.name)
+        if connection.info is None or not connection.info.has("resources"):
+            return ()
+        pages = PageCollector("resources/templates/list", "resourceTemplates")
+        params: JsonObject | None = pages.first()
+        while params is not None:
+            params = pages.feed(await connection.request("resources/templates/list", params))
+        return templates_from_items(self.name, pages.items)[0]
+
+    async def read_resource(self, uri: str, *, timeout: float | None = None) -> JsonObject:
+        """Read a resource; the result as sent, with ``contents`` (blocks of text or blob). Cancellation: safe.
+
+        Raises:
+            RpcError: there is no such resource (-32002 or -32602, F15), or the server refused.
+        """
+        return await self._ask("resources/read", {"uri": uri}, timeout=timeout)
+
+    async def get_prompt(
+        self, name: str, arguments: Mapping[str, str] | None = None, *, timeout: float | None = None
+    ) -> JsonObject:
+        """Fill a prompt; the result as sent, with ``messages``. Cancellation: safe."""
+        return await self._ask("prompts/get", {"name": name, "arguments": dict(arguments or {})}, timeout=timeout)
+
+    async def complete(
+        self, ref: JsonObject, argument: str, value: str, context: Mapping[str, str] | None = None
+    ) -> JsonObject:
+        """Ask for completions of one argument's value.
+
+        Args:
+            ref: ``{"type": "ref/prompt", "name": ...}`` or ``{"type": "ref/resource", "uri": ...}``.
+            argument: its name.
+            value: what is typed so far.
+            context: arguments that are known already, name -> value.
+
+        Returns:
+            The ``completion`` object as sent: ``values`` (at most 100), ``total``, ``hasMore``.
+
+        Cancellation:
+            Safe.
+
+        Source:
+            F18.
+        """
+        params: dict[str, JsonObject] = {"ref": ref, "argument": {"name": argument, "value": value}}
+        if context:
+            params["context"] = {"arguments": dict(context)}
+        completion = (await self._ask("completion/complete", params)).get("completion")
+        return completion if isinstance(completion, dict) else {}
+
+    async def request(
+        self,
+        method: str,
+        params: JsonObject | None = None,
+        *,
+        timeout: float | None = None,
+        progress: ProgressCallback | None = None,
+    ) -> JsonObject:
+        """Send any request; the result decoded. Cancellation: safe."""
+        raw = await self._runtime.request(self.name, method, params, timeout=timeout, progress=progress)
+        return decode_object(raw)
+
+    async def set_log_level(self, level: str) -> None:
+        """Have it send log messages of at least this level, also after a reconnect (F13). Cancellation: safe."""
+        await (await self._runtime.connection(self.name)).set_log_level(level)
+
+    @asynccontextmanager
+    async def watch_resource(self, uri: str) -> AsyncIterator[ResourceWatcher]:
+        """Iterate over the changes of a resource, and of those below it, while the block runs.
+
+        Subscribed in the era's way, again after every reconnect (F01, F04, A10). Nothing is replayed: read it after you
+        began to watch.
+        """
+        connection = await self._runtime.connection(self.name)
+        self._require(connection, "resources/subscribe")
+        with connection.listening.watch(uri) as watcher:
+            yield watcher
+
+    @asynccontextmanager
+    async def watch_log(self) -> AsyncIterator[LogWatcher]:
+        """Iterate over its log messages while the block runs; untrusted."""
+        connection = await self._runtime.connection(self.name)
+        with connection.listening.watch_log() as watcher:
+            yield watcher
+
+    async def _ask(self, method: str, params: JsonObject, *, timeout: float | None = None) -> JsonObject:
+        connection = await self._runtime.connection(self.name)
+        self._require(connection, method)
+        return decode_object(await connection.request(method, params, timeout=timeout))
+
+    def _require(self, connection: Connection, method: str) -> None:
+        assert connection.info is not None
+        missing = missing_capability(method, connection.info)
+        if missing is not None:
+            raise LocalProtocolError(server=self.name, reason=f"the server does not offer {missing}")
+
+    def __repr__(self) -> str:
+        return f"<Server {self.name} {self.status.state}>"

@@ -1,0 +1,245 @@
+"""One server by name: resources, prompts, completion, logs, subscriptions, questions; the same face over both eras."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+import trio.testing
+from fleet import PERMANENT, echo_server, spec
+
+from mcp_actors.actors.hosting import Host, ServerRequest
+from mcp_actors.errors import LocalProtocolError, RpcError, TransportBroken, UnknownServer
+from mcp_actors.runtime import open_runtime
+from mcp_actors.testing.scripted import LEGACY_REVISIONS, MODERN_REVISIONS, ScriptedServer
+
+ERAS = {"modern": MODERN_REVISIONS, "legacy": LEGACY_REVISIONS}
+both_eras = pytest.mark.parametrize("era", ERAS)
+
+
+def library(era: str) -> ScriptedServer:
+    server = echo_server(revisions=ERAS[era])
+    server.add_resource("note://one", "first")
+    server.add_resource("note://two", "second")
+    server.add_template("note://{name}", name="note")
+    server.add_prompt("greet", lambda call: f"hello {call['name']}", arguments=[{"name": "name", "required": True}])
+    server.add_completion(lambda call: [value for value in ("anna", "bert") if value.startswith(call.params["argument"]["value"])])
+    return server
+
+
+@both_eras
+async def test_everything_a_server_offers_is_reached_by_name(era: str, autojump_clock: object) -> None:
+    """Resources, templates, prompts and completion work alike in both eras."""
+    server = library(era)
+
+    async with open_runtime([spec("lib", server)]) as runtime:
+        await runtime.wait_ready()
+        lib = runtime.server("lib")
+        uris = [resource.uri for resource in lib.resources]
+        templates = [template.uri_template for template in await lib.templates()]
+        text = (await lib.read_resource("note://two"))["contents"]
+        prompt = await lib.get_prompt("greet", {"name": "Ada"})
+        completion = await lib.complete({"type": "ref/prompt", "name": "greet"}, "name", "a")
+
+    assert uris == ["note://one", "note://two"]
+    assert templates == ["note://{name}"]
+    assert text[0]["text"] == "second"
+    assert "hello Ada" in str(prompt["messages"])
+    assert completion["values"] == ["anna"]
+    assert [item.name for item in lib.prompts] in ([], ["greet"])
+    assert server.violations == []
+
+
+async def test_what_is_not_offered_is_not_asked_for(autojump_clock: object) -> None:
+    """Fault 69: lists are empty, the rest is an error here; the server hears nothing of it."""
+    server = echo_server()
+
+    async with open_runtime([spec("one", server)]) as runtime:
+        await runtime.wait_ready()
+        one = runtime.server("one")
+        templates = await one.templates()
+        with pytest.raises(LocalProtocolError, match="resources"):
+            await one.read_resource("x://y")
+        with pytest.raises(UnknownServer):
+            runtime.server("two")
+
+    assert (templates, one.resources, one.prompts) == ((), (), ())
+    assert server.seen("resources/read") == []
+
+
+@both_eras
+async def test_a_watched_resource_tells_of_its_changes(era: str, autojump_clock: object) -> None:
+    """F01, F04: one facade; legacy subscribes and unsubscribes, modern listens, and nothing is told afterwards."""
+    server = library(era)
+    seen: list[str] = []
+
+    async with open_runtime([spec("lib", server)]) as runtime:
+        await runtime.wait_ready()
+        async with runtime.server("lib").watch_resource("note://one") as changes:
+            await server.wait_seen("resources/subscribe" if era == "legacy" else "subscriptions/listen", 1)
+            await trio.sleep(0.1)
+            await server.notify("notifications/resources/updated", {"uri": "note://one"})
+            seen.append(await anext(changes))
+        await trio.sleep(0.1)
+
+    assert seen == ["note://one"]
+    assert len(server.seen("resources/unsubscribe")) == (1 if era == "legacy" else 0)
+    assert server.violations == []
+
+
+@both_eras
+async def test_list_changes_reach_the_catalog(era: str, autojump_clock: object) -> None:
+    """S152, F04: a changed list is fetched again in both eras; in the modern one it is listened for."""
+    server = echo_server(revisions=ERAS[era])
+
+    async with open_runtime([spec("one", server)]) as runtime:
+        await runtime.wait_ready()
+        if era == "modern":
+            await server.wait_seen("subscriptions/listen")
+            await trio.sleep(0.1)
+        server.add_tool("late", lambda call: "new")
+        await server.notify("notifications/tools/list_changed")
+        await trio.sleep(0.1)
+        result = await runtime.call_tool("one.late")
+
+    assert result.text == "new"
+
+
+@pytest.mark.deadline(1000)
+async def test_a_lost_subscription_is_asked_for_again_after_a_restart(autojump_clock: object) -> None:
+    """F03, A10: a new connection subscribes to what is still watched."""
+    server = library("legacy")
+    server.die_on("ping", times=1)
+
+    async with open_runtime([spec("lib", server, **PERMANENT)]) as runtime:
+        await runtime.wait_ready()
+        lib = runtime.server("lib")
+        await lib.set_log_level("warning")
+        async with lib.watch_resource("note://one") as changes:
+            await server.wait_seen("resources/subscribe", 1)
+            with pytest.raises(TransportBroken):
+                await lib.request("ping")
+            await server.wait_seen("resources/subscribe", 2)
+            await trio.sleep(0.1)
+            await server.notify("notifications/resources/updated", {"uri": "note://one"})
+            uri = await anext(changes)
+
+    assert uri == "note://one"
+    assert [message["params"]["level"] for message in server.seen("logging/setLevel")] == ["warning", "warning"]
+
+
+@both_eras
+async def test_log_messages_come_at_the_level_asked_for(era: str, autojump_clock: object) -> None:
+    """F13: one verb for both eras; the messages reach who watches."""
+    server = ScriptedServer(revisions=ERAS[era], fixed_capabilities={"tools": {}, "logging": {}})
+
+    async def speak(call) -> str:
+        await call.log("error", "trouble")
+        return "done"
+
+    server.add_tool("speak", speak)
+
+    async with open_runtime([spec("one", server)]) as runtime:
+        await runtime.wait_ready()
+        one = runtime.server("one")
+        await one.set_log_level("error")
+        with pytest.raises(LocalProtocolError, match="no log level"):
+            await one.set_log_level("loud")
+        async with one.watch_log() as messages:
+            await runtime.call_tool("one.speak")
+            message = await anext(messages)
+
+    assert (message.level, message.data) == ("error", "trouble")
+
+
+# ── questions ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def asking_server() -> ScriptedServer:
+    """Modern: `deploy` wants to know where, once; then tells what it heard."""
+    server = echo_server(revisions=MODERN_REVISIONS)
+
+    async def deploy(call) -> object:
+        answers = call.params.get("inputResponses")
+        if answers is None:
+            form = {"type": "object", "properties": {"where": {"type": "string"}}}
+            question = {"method": "elicitation/create", "params": {"mode": "form", "message": "?", "requestedSchema": form}}
+            return {"resultType": "input_required", "inputRequests": {"q": question}, "requestState": "s t\u00e4te"}
+        return f"{answers['q']['content']['where']} {call.params['requestState']}"
+
+    server.add_tool("deploy", deploy)
+    return server
+
+
+async def elicit(request: ServerRequest) -> dict[str, object]:
+    await trio.sleep(1000)
+    return {"action": "accept", "content": {"where": "prod"}}
+
+
+@pytest.mark.deadline(5000)
+async def test_a_modern_call_is_answered_in_rounds_and_a_persons_time_is_free(autojump_clock: object) -> None:
+    """B07, S202: the state goes back untouched, ids are new, and a thousand seconds of thought time nothing out."""
+    server = asking_server()
+
+    async with open_runtime([spec("one", server)], host=Host({"elicitation/create": elicit})) as runtime:
+        await runtime.wait_ready()
+        result = await runtime.call_tool("one.deploy", timeout=5)
+
+    calls = server.seen("tools/call")
+    assert result.text == "prod s t\u00e4te"
+    assert len({message["id"] for message in calls}) == 2
+    assert "requestState" not in calls[0]["params"]
+    assert server.violations == []
+
+
+async def test_a_question_that_was_not_offered_is_an_invalid_answer(autojump_clock: object) -> None:
+    """F08: without a handler nothing was declared, so the answer breaks the rules."""
+    server = asking_server()
+
+    async with open_runtime([spec("one", server)]) as runtime:
+        await runtime.wait_ready()
+        with pytest.raises(Exception, match="elicitation|input"):  # noqa: B017, PT011
+            await runtime.call_tool("one.deploy", timeout=5)
+
+
+@pytest.mark.deadline(5000)
+async def test_legacy_clocks_stop_while_a_person_is_asked(autojump_clock: object) -> None:
+    """S202, field pain 42: a call with five seconds survives a thousand seconds of thought, and no more than that."""
+    server = echo_server(revisions=LEGACY_REVISIONS)
+
+    async def deploy(call) -> str:
+        answer = await call.ask("elicitation/create", {"message": "?", "requestedSchema": {"type": "object"}})
+        await trio.sleep(call.arguments.get("then", 1))
+        return str(answer["content"]["where"])
+
+    server.add_tool("deploy", deploy)
+
+    async with open_runtime([spec("one", server)], host=Host({"elicitation/create": elicit})) as runtime:
+        await runtime.wait_ready()
+        result = await runtime.call_tool("one.deploy", timeout=5)
+        with pytest.raises(trio.TooSlowError, match="wall"):
+            await runtime.call_tool("one.deploy", {"then": 6}, timeout=5)
+
+    assert result.text == "prod"
+
+
+async def test_a_page_that_must_be_visited_first_is_visited_and_the_call_sent_again(autojump_clock: object) -> None:
+    """S207, F10: -32042 names the page; the call follows the consent, three times at most."""
+    server = echo_server(revisions=LEGACY_REVISIONS)
+    page = {"mode": "url", "message": "sign", "url": "https://h/sign", "elicitationId": "e1"}
+    server.refuse("tools/call", -32042, "visit", {"elicitations": [page]}, times=1)
+    asked: list[object] = []
+
+    async def consent(request: ServerRequest) -> dict[str, object]:
+        asked.append(request.params)
+        return {"action": "accept"}
+
+    host = Host({"elicitation/create": consent}, {"elicitation": {"url": {}}})
+    async with open_runtime([spec("one", server)], host=host) as runtime:
+        await runtime.wait_ready()
+        result = await runtime.call_tool("one.echo", {"text": "signed"})
+        server.refuse("tools/call", -32042, "visit", {"elicitations": [page]})
+        with pytest.raises(RpcError):
+            await runtime.call_tool("one.echo", {"text": "never"})
+
+    assert result.text == "signed"
+    assert asked == [page] * 4
