@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from attrs import evolve
@@ -42,8 +43,9 @@ from mcp_actors.places import Places, is_missing, read_bounded, read_named_file,
 from mcp_actors.tools.naming import normalise
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterable
 
+    from mcp_actors.config.specs import ServerSpec
     from mcp_actors.jsontypes import Json
 
 __all__ = [
@@ -51,7 +53,9 @@ __all__ = [
     "CHOICES_FILE",
     "MANAGED_FILE",
     "PROJECT_FILE",
+    "ConfigLike",
     "LoadedConfig",
+    "load_any",
     "load_choices",
     "load_config",
     "specs_from_mapping",
@@ -63,6 +67,10 @@ PROJECT_FILE = ".mcp.json"
 CHOICES_FILE = "choices.json"
 MANAGED_FILE = "managed-mcp.json"
 ConfigInput: TypeAlias = "str | Path"
+
+# A mapping {"mcpServers": {...}}, the path (or JSON text) of a file, server specs, what `loading` loaded;
+# None: the files that apply in the working directory.
+ConfigLike: TypeAlias = "LoadedConfig | Mapping[str, object] | str | Path | Iterable[ServerSpec] | None"
 
 
 def load_config(
@@ -106,7 +114,7 @@ def load_config(
     claude = _read_claude_json(places, around)
     choices = _choices(places, environ, claude)
     if approve_project or environ.get(APPROVE_PROJECT, "").strip().lower() in TRUE_WORDS:
-        choices = evolve(choices, approvals=evolve(choices.approvals, is_all_enabled=True))
+        choices = evolve(choices, approvals=evolve(choices.approvals, is_all_enabled=True), is_trusted=True)
     if approvals is not None:
         choices = evolve(choices, approvals=choices.approvals.joined(approvals))
     managed = places.managed_dir / MANAGED_FILE
@@ -119,6 +127,25 @@ def load_config(
         readings += _read_project_files(places, around)
     readings += [_read_config(item, number, places.cwd, around) for number, item in enumerate(configs, start=1)]
     return assemble(readings, choices, normalise)
+
+
+def load_any(config: ConfigLike, environ: Mapping[str, str]) -> LoadedConfig:
+    """Turn whatever names a configuration into a loaded one. Raises `ConfigError` when nothing of it can be used."""
+    if isinstance(config, LoadedConfig):
+        return config
+    if isinstance(config, Mapping):
+        choices = load_choices(environ)
+        loaded = specs_from_mapping(config, environ, choices=choices)  # pyright: ignore[reportArgumentType]
+    elif config is None:
+        loaded = load_config(environ=environ)
+    elif isinstance(config, str | Path):
+        loaded = load_config([config], environ=environ, strict=True)
+    else:
+        return LoadedConfig(specs=tuple(config), choices=load_choices(environ))
+    unusable = [problem for problem in loaded.problems if problem.server is None]
+    if unusable and not loaded.specs:
+        raise unusable[0]
+    return loaded
 
 
 def load_choices(environ: Mapping[str, str], *, places: Places | None = None) -> Choices:

@@ -21,7 +21,15 @@ from mcp_actors.config.specs import RemoteTarget, Scope, ServerSpec, StdioTarget
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Approval", "Approvals", "apply_approvals", "approval_of", "definition_hash", "describe_definition"]
+__all__ = [
+    "Approval",
+    "Approvals",
+    "apply_approvals",
+    "apply_trust",
+    "approval_of",
+    "definition_hash",
+    "describe_definition",
+]
 
 
 class Approval(enum.StrEnum):
@@ -86,6 +94,31 @@ def apply_approvals(specs: Iterable[ServerSpec], approvals: Approvals) -> tuple[
         if approval is Approval.APPROVED:
             return spec
         return evolve(spec, is_enabled=False, disabled_reason=approval.value)
+
+    return tuple(decided(spec) for spec in specs)
+
+
+def apply_trust(specs: Iterable[ServerSpec], approvals: Approvals, *, is_trusted: bool) -> tuple[ServerSpec, ...]:
+    """Mark every helper that may not run: one of a project or local server, neither trusted nor said yes to.
+
+    A yes to the name of a server, or to all of a project, is no yes to a command that prints headers; one to the exact
+    definition is, for it was shown.
+
+    Source:
+        S090, S024.
+    """
+
+    def decided(spec: ServerSpec) -> ServerSpec:
+        target = spec.target
+        if (
+            not isinstance(target, RemoteTarget)
+            or target.headers_helper is None
+            or spec.scope not in (Scope.PROJECT, Scope.LOCAL)
+            or is_trusted
+            or definition_hash(spec) in approvals.hashes
+        ):
+            return spec
+        return evolve(spec, target=evolve(target, is_helper_trusted=False))
 
     return tuple(decided(spec) for spec in specs)
 

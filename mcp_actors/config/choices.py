@@ -72,6 +72,8 @@ class Choices:
     are_connectors_off: bool = False
     # Connectors are loaded beside an exclusive managed file (S056).
     are_connectors_managed: bool = False
+    # The user trusts the folder that the project's files lie in, or said yes to all of them for this run (S024).
+    is_trusted: bool = False
     problems: tuple[ConfigError, ...] = ()
     notes: tuple[ConfigNote, ...] = ()
 
@@ -143,6 +145,7 @@ def read_choices(texts: Iterable[SettingsText], environ: Mapping[str, str], *, i
         policy,
         are_connectors_off=are_off,
         are_connectors_managed=are_managed,
+        is_trusted=is_trusted,
         problems=tuple(problems),
         notes=tuple(notes),
     )

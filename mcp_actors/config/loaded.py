@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
 
-from mcp_actors.config.approvals import apply_approvals
+from mcp_actors.config.approvals import apply_approvals, apply_trust
 from mcp_actors.config.choices import OPEN_CHOICES, Choices
 from mcp_actors.config.dedup import deduplicate
 from mcp_actors.config.jsonc import Document
@@ -83,8 +83,9 @@ def assemble(
         return spec
 
     def filtered(reading: SourceReading) -> SourceReading:
-        specs = tuple(map(switched, reading.specs))
-        return evolve(reading, specs=apply_policy(apply_approvals(specs, choices.approvals), choices.policy))
+        specs = apply_approvals(map(switched, reading.specs), choices.approvals)
+        specs = apply_trust(specs, choices.approvals, is_trusted=choices.is_trusted)
+        return evolve(reading, specs=apply_policy(specs, choices.policy))
 
     left, suppressed = deduplicate(map(filtered, readings), needs_auth)
     merged = merge(left)

@@ -127,6 +127,10 @@ class RemoteTarget:
     headers: Mapping[str, str] = field(factory=dict, repr=False)
     # Shell command that prints more headers at every connect (S090).
     headers_helper: str | None = field(default=None, repr=False)
+    # Root of the plugin that brings it along; None: no plugin does.
+    plugin_root: str | None = None
+    # Whether the helper may run: one of a repository needs a trusted folder, or a yes to its definition (S090).
+    is_helper_trusted: bool = True
     # True: nobody said which transport this is, so the older one may be tried once (fault 34).
     is_guess: bool = False
 
@@ -199,6 +203,8 @@ class ServerSpec:
                 target.url,
                 sorted(target.headers.items()),
                 target.headers_helper,
+                target.plugin_root,
+                target.is_helper_trusted,
                 target.is_guess,
             ]
         else:

@@ -278,6 +278,7 @@ class _Reader:
                 if value is not None
             },
             headers_helper=entry.headers_helper,
+            plugin_root=self.context.fixed.get("CLAUDE_PLUGIN_ROOT"),
             is_guess=is_guess and transport is TransportName.HTTP,
         )
 

@@ -5,7 +5,9 @@ means is in `http_exchange`, the GET stream in `http_stream`, httpx behind `http
 
 Rules, beyond those of `base`:
 
-- `run` does no I/O to open: HTTP has no connection. The outcome of each exchange belongs to its frame.
+- `run` does no I/O to open: HTTP has no connection. What is run is a headers helper, where there is one; once more
+  when a later request is refused with 401 or 403, which is then tried once more (S091). The outcome of each exchange
+  belongs to its frame.
 - `send` raises where no answer began: `ConnectFailed` (the request never arrived; it is safe to send it again) or
   `TransportBroken` (it may have been carried out). Either concerns this frame alone; `run` goes on.
 - Once an answer began, the sink learns the outcome and `send` returns: messages, ``refuse``, or ``lose``.
@@ -23,6 +25,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import trio
@@ -32,6 +35,7 @@ from mcp_actors.config.specs import RemoteTarget
 from mcp_actors.errors import LocalProtocolError, McpActorsError, TransportClosed
 from mcp_actors.protocol.types import Era
 from mcp_actors.transports.base import Diagnostics
+from mcp_actors.transports.carried_headers import REFUSALS, CarriedHeaders
 from mcp_actors.transports.cursor import Cursor
 from mcp_actors.transports.http_client import HttpClient
 from mcp_actors.transports.http_exchange import EVENT_STREAM, JSON, is_success, take_answer
@@ -54,6 +58,7 @@ if TYPE_CHECKING:
 __all__ = ["HttpTransport"]
 
 REVISION_HEADER: Final = "MCP-Protocol-Version"
+POST_HEADERS: Final = ((b"Accept", f"{JSON}, {EVENT_STREAM}".encode()), (b"Content-Type", JSON.encode()))
 # Seconds for the one DELETE on leaving (S144, fault 93).
 DELETE_SECONDS: Final = 1.0
 # Seconds that an answered stream may take to end, and how many may do so at once.
@@ -103,12 +108,7 @@ class HttpTransport:
             raise LocalProtocolError(server=spec.name, reason="HTTP needs a remote target")
         self._client = HttpClient(target.url, auth=auth, environ=environ)
         self._max_bytes = settings.max_message_bytes
-        self._fixed_headers = fixed_headers(target, server=spec.name)
-        self._post_headers = [
-            *self._fixed_headers,
-            (b"Accept", f"{JSON}, {EVENT_STREAM}".encode()),
-            (b"Content-Type", JSON.encode()),
-        ]
+        self._carried = CarriedHeaders(spec, environ, partial(fixed_headers, server=spec.name))
         self._reopening = reopening
         self._resuming = resuming or Resuming()
         # Set by `run` while it serves; None before and after.
@@ -132,7 +132,10 @@ class HttpTransport:
         return f"<HttpTransport {place_of(self._client.url)} {state} | exchanges: {len(self._exchanges)} active>"
 
     async def run(self, sink: Sink, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Serve exchanges. Runs until cancelled; does no I/O before the first frame.
+        """Serve exchanges. Runs until cancelled; does no I/O before the first frame, but for running a headers helper.
+
+        Raises:
+            ConnectFailed, ConfigError: of the headers helper.
 
         Cancellation:
             Exchanges under way fail with `TransportClosed`; a wire session is ended with one DELETE, shielded for at
@@ -141,6 +144,7 @@ class HttpTransport:
         Source:
             S079, S081, S144, C05, C06; faults 33, 93.
         """
+        await self._carried.open()
         try:
             async with trio.open_nursery() as nursery:
                 self._sink, self._nursery = sink, nursery
@@ -224,12 +228,9 @@ class HttpTransport:
         if is_initialize:
             self._begin_session()
         cursor = Cursor() if is_initialize or self._is_legacy else None
-        headers = [*self._post_headers, *((name.encode(), value.encode()) for name, value in frame.headers)]
         session = self._session_id
         had_session = session is not None
-        if session is not None:
-            headers.append((SESSION_HEADER.encode(), session))
-        answer = await self._client.request("POST", headers, frame.data)
+        answer = await self._post(frame, session)
         is_lent = False
         try:
             if is_initialize and is_success(answer.status):
@@ -257,6 +258,33 @@ class HttpTransport:
                 max_bytes=self._max_bytes,
                 resuming=self._resuming,
             )
+
+    async def _post(self, frame: Frame, session: bytes | None) -> HttpAnswer:
+        """Make the request; once more where the server refuses who we are and a helper may know better (S091)."""
+        version = self._carried.version
+        answer = await self._client.request("POST", self._post_headers(frame, session), frame.data)
+        # Within the handshake what the helper printed is fresh.
+        if answer.status not in REFUSALS or self._info is None or not self._carried.has_helper:
+            return answer
+        try:
+            may_retry = await self._carried.renew(version)
+        except McpActorsError as exc:
+            self._note_once(exc.describe())
+            return answer
+        except BaseException:
+            await answer.aclose()
+            raise
+        if may_retry:
+            await answer.aclose()
+            answer = await self._client.request("POST", self._post_headers(frame, session), frame.data)
+        return answer
+
+    def _post_headers(self, frame: Frame, session: bytes | None) -> list[tuple[bytes, bytes]]:
+        headers = [*self._carried.pairs, *POST_HEADERS]
+        headers += [(name.encode(), value.encode()) for name, value in frame.headers]
+        if session is not None:
+            headers.append((SESSION_HEADER.encode(), session))
+        return headers
 
     @property
     def _is_legacy(self) -> bool:
@@ -295,7 +323,7 @@ class HttpTransport:
 
     def _later_headers(self) -> list[tuple[bytes, bytes]]:
         """Headers of a GET or DELETE."""
-        headers = [*self._fixed_headers]
+        headers = [*self._carried.pairs]
         if self._session_id is not None:
             headers.append((SESSION_HEADER.encode(), self._session_id))
         if self._info is not None:

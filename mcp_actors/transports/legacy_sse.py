@@ -21,6 +21,8 @@ Rules.
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urldefrag, urljoin
 
@@ -29,6 +31,7 @@ import trio
 from mcp_actors.config.specs import RemoteTarget
 from mcp_actors.errors import (
     AuthError,
+    ConfigError,
     ConnectFailed,
     LocalProtocolError,
     RemoteProtocolError,
@@ -40,6 +43,7 @@ from mcp_actors.protocol.inbound import read_refusal
 from mcp_actors.protocol.sse import SseParser
 from mcp_actors.protocol.types import Refusal
 from mcp_actors.transports.base import Diagnostics
+from mcp_actors.transports.carried_headers import REFUSALS, CarriedHeaders
 from mcp_actors.transports.http_client import HttpClient
 from mcp_actors.transports.http_exchange import EVENT_STREAM, JSON, is_success, refusal_of
 from mcp_actors.transports.http_headers import fixed_headers
@@ -104,10 +108,11 @@ class SseTransport:
         self._environ = environ
         self._max_bytes = settings.max_message_bytes
         self._request_seconds = request_seconds(spec, settings)
-        self._headers = fixed_headers(target, server=spec.name)
+        self._carried = CarriedHeaders(spec, environ, partial(fixed_headers, server=spec.name))
         # Of the endpoint, while `run` serves.
         self._poster: HttpClient | None = None
         self._sink: Sink | None = None
+        self._is_ready = False
         # Scopes of the POSTs under way; the end of the wire cancels them.
         self._posts: set[trio.CancelScope] = set()
         # Why the wire ended; None while it has not.
@@ -126,6 +131,7 @@ class SseTransport:
         Raises:
             ConnectFailed: the stream was refused, ended before its endpoint, or named one that must not be used.
             AuthError: a person must log in.
+            ConfigError: of the headers helper.
             TransportBroken: the stream ended, or the server does not know its endpoint any more.
 
         Cancellation:
@@ -134,6 +140,7 @@ class SseTransport:
         Source:
             MCP 2024-11-05, basic/transports, "HTTP with SSE"; S072-S075, C13, faults 45, 47, 48.
         """
+        await self._carried.open()
         client = HttpClient(self._target.url, auth=self._auth, environ=self._environ)
         answer: HttpAnswer | None = None
         try:
@@ -183,7 +190,9 @@ class SseTransport:
             raise self._error()
 
     def session_ready(self, info: ServerInfo) -> None:
-        """Nothing depends on it here: the stream has been open from the start."""
+        """Learn that calls may come: one that is refused may run the headers helper again."""
+        del info
+        self._is_ready = True
 
     def diagnostics(self) -> Diagnostics:
         """Describe the wire as it is now. No side effects, no secrets."""
@@ -191,7 +200,7 @@ class SseTransport:
 
     async def _get(self, client: HttpClient) -> HttpAnswer:
         try:
-            return await client.request("GET", [*self._headers, (b"Accept", EVENT_STREAM.encode())])
+            return await client.request("GET", [*self._carried.pairs, (b"Accept", EVENT_STREAM.encode())])
         except TransportBroken as exc:  # nothing was open yet
             raise ConnectFailed(reason=exc.reason) from exc
 
@@ -230,18 +239,14 @@ class SseTransport:
         self._end(TransportBroken(reason=reason))
 
     async def _post(self, frame: Frame, sink: Sink, poster: HttpClient) -> None:
-        headers = [
-            *self._headers,
-            *((name.encode(), value.encode()) for name, value in frame.headers),
-            (b"Accept", f"{JSON}, {EVENT_STREAM}".encode()),
-            (b"Content-Type", JSON.encode()),
-        ]
-        answer: HttpAnswer | None = None
-        with trio.move_on_after(self._request_seconds):
-            answer = await poster.request("POST", headers, frame.data)
-        if answer is None:
-            text = f"{place_of(poster.url)} did not begin to answer within {self._request_seconds:g} s"
-            raise TransportBroken(reason=text)
+        version = self._carried.version
+        answer = await self._request(frame, poster)
+        if answer.status in REFUSALS and self._is_ready and self._carried.has_helper:
+            # Who we are may have run out: the helper knows, and the same is tried once more (S091).
+            await answer.aclose()
+            with suppress(ConnectFailed, ConfigError):
+                await self._carried.renew(version)
+            answer = await self._request(frame, poster)
         if frame.request_id is not None:
             sink.answering(frame)
         try:
@@ -257,6 +262,18 @@ class SseTransport:
                 self._note_once(f"{frame.method or 'an answer of ours'} was refused: HTTP {answer.status}")
         finally:
             await answer.aclose()
+
+    async def _request(self, frame: Frame, poster: HttpClient) -> HttpAnswer:
+        headers = [
+            *self._carried.pairs,
+            *((name.encode(), value.encode()) for name, value in frame.headers),
+            (b"Accept", f"{JSON}, {EVENT_STREAM}".encode()),
+            (b"Content-Type", JSON.encode()),
+        ]
+        with trio.move_on_after(self._request_seconds):
+            return await poster.request("POST", headers, frame.data)
+        text = f"{place_of(poster.url)} did not begin to answer within {self._request_seconds:g} s"
+        raise TransportBroken(reason=text)
 
     def _end(self, verdict: TransportError) -> None:
         """Judge the end of the wire, once; everybody who asks gets this cause."""

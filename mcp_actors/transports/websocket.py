@@ -38,6 +38,7 @@ from mcp_actors.errors import (
 )
 from mcp_actors.protocol.inbound import is_outage
 from mcp_actors.transports.base import Diagnostics
+from mcp_actors.transports.carried_headers import CarriedHeaders
 from mcp_actors.transports.dialing import dial
 from mcp_actors.transports.http_exchange import retry_after
 from mcp_actors.transports.http_headers import user_headers
@@ -115,7 +116,9 @@ class WebSocketTransport:
         if not isinstance(target, RemoteTarget):
             raise LocalProtocolError(server=spec.name, reason="WebSocket needs a remote target")
         self._url = target.url
-        self._headers = user_headers(target.headers, url=target.url, server=spec.name)
+        self._carried = CarriedHeaders(
+            spec, environ, lambda target: user_headers(target.headers, url=target.url, server=spec.name)
+        )
         self._max_bytes = settings.max_message_bytes
         self._environ = environ
         self._dial = dial
@@ -138,6 +141,7 @@ class WebSocketTransport:
 
         Raises:
             ConnectFailed: it did not come up, or the handshake was refused.
+            ConfigError: of the headers helper.
             AuthRequired: the handshake was refused with 401 or 403; only configured headers can help (S085).
             TransportBroken: it ended, fell silent, or the peer broke the rules.
 
@@ -147,6 +151,7 @@ class WebSocketTransport:
         Source:
             S084, S085, S127; RFC 6455.
         """
+        await self._carried.open()
         wire = WatchedStream(await self._dial(self._url, environ=self._environ))
         try:
             async with trio.open_nursery() as nursery:
@@ -194,7 +199,7 @@ class WebSocketTransport:
 
     async def _shake_hands(self, wire: WatchedStream, nursery: trio.Nursery) -> trio_websocket.WebSocketConnection:
         parts = urlsplit(self._url)
-        host, extra = _split_host(self._headers, parts.netloc.rpartition("@")[2])
+        host, extra = _split_host(self._carried.pairs, parts.netloc.rpartition("@")[2])
         # trio_websocket waits for ever when the peer hangs up before it answered.
         with trio.CancelScope() as scope:
             wire.begin_handshake(scope.cancel)

@@ -1,0 +1,230 @@
+"""Owns the shell command that prints headers: its environment, its directory, its end, and what it may print.
+
+What this is not: the decision whether somebody may bring such a command along (`config.approvals`), nor the requests
+that carry what it printed (`carried_headers`).
+
+Rules.
+
+1. It runs fresh at every connect, in a process group of its own, which is killed when it is done, late or talkative.
+2. What a repository or a plugin brings along runs without variables that look like credentials (S090).
+3. What it prints is a secret: no error, log or repr shows any of it. Its standard error is shown; it is for people.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from typing import TYPE_CHECKING, Final
+
+import trio
+from attrs import define, field
+
+from mcp_actors.config.specs import RemoteTarget, Scope
+from mcp_actors.errors import ConfigError, ConnectFailed, RemoteProtocolError
+from mcp_actors.protocol.jsonrpc import decode_object
+from mcp_actors.transports.ladder import Hurry, Rung, climb
+from mcp_actors.transports.process import describe_exit, spawn
+from mcp_actors.transports.words import LastLines
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp_actors.config.specs import ServerSpec
+    from mcp_actors.transports.process import Child
+
+__all__ = ["CREDENTIAL_PARTS", "HELPER_SECONDS", "helper_directory", "helper_environment", "print_headers"]
+
+SHELL: Final = "/bin/sh"
+# S090.
+HELPER_SECONDS: Final = 10.0
+MAX_OUTPUT_BYTES: Final = 64 * 1024
+# Once it has ended, what it wrote is there already; somebody it left behind may hold the pipes open.
+LAST_MOMENT: Final = 0.2
+SHOWN_LINES: Final = 10
+READ_BYTES: Final = 16 * 1024
+# There is nothing that it could put in order.
+KILL: Final = (Rung("kill", signal.SIGKILL, 0.5, closes_input=True, can_hurry=False),)
+
+# A part of a variable's name, between underscores, that makes it a credential (S090).
+CREDENTIAL_PARTS: Final = frozenset(
+    {
+        *("TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "KEY", "AUTH", "COOKIE", "PAT", "DSN"),
+        *("CREDENTIAL", "CREDENTIALS"),
+    }
+)
+# Scopes whose helpers others may have written: a repository, a plugin's author.
+SCRUBBED: Final = frozenset({Scope.PROJECT, Scope.LOCAL, Scope.PLUGIN})
+# Scopes whose helpers start in the directory of the user's configuration; the others where we were started.
+FROM_CONFIG: Final = frozenset({Scope.USER, Scope.ENTERPRISE})
+_SEPARATORS: Final = re.compile(r"[^A-Z0-9]+")
+
+
+def helper_environment(spec: ServerSpec, parent: Mapping[str, str]) -> dict[str, str]:
+    """Build the environment of a helper: name -> value.
+
+    Args:
+        spec: the server; its target is a `RemoteTarget`.
+        parent: ours.
+
+    Source:
+        S090.
+    """
+    target = spec.target
+    assert isinstance(target, RemoteTarget)
+    env = dict(parent)
+    if spec.scope in SCRUBBED:
+        env = {name: value for name, value in env.items() if not _is_credential(name)}
+    env.pop("CLAUDE_PLUGIN_ROOT", None)
+    env["CLAUDE_CODE_MCP_SERVER_NAME"] = spec.name
+    env["CLAUDE_CODE_MCP_SERVER_URL"] = target.url
+    if target.plugin_root is not None:
+        env["CLAUDE_PLUGIN_ROOT"] = target.plugin_root
+    return env
+
+
+def _is_credential(name: str) -> bool:
+    return not CREDENTIAL_PARTS.isdisjoint(_SEPARATORS.split(name.upper()))
+
+
+def helper_directory(spec: ServerSpec, environ: Mapping[str, str]) -> str | None:
+    """The directory that a helper starts in; None: ours.
+
+    Source:
+        S090: the plugin's root, the directory of the user's configuration, or where we were started.
+    """
+    target = spec.target
+    if isinstance(target, RemoteTarget) and target.plugin_root is not None:
+        return target.plugin_root
+    if spec.scope not in FROM_CONFIG:
+        return None
+    home = environ.get("HOME", "")
+    places = (environ.get("CLAUDE_CONFIG_DIR", ""), home and f"{home}/.claude", home)
+    return next((place for place in places if place and os.path.isdir(place)), None)  # noqa: PTH112
+
+
+async def print_headers(spec: ServerSpec, environ: Mapping[str, str]) -> dict[str, str]:
+    """Run the helper of a server.
+
+    Args:
+        spec: its target is a `RemoteTarget` with a helper.
+        environ: ours, name -> value.
+
+    Returns:
+        What it printed: header name -> value.
+
+    Raises:
+        ConfigError: its folder is not trusted.
+        ConnectFailed: it could not be started, failed, took or printed too much, or printed no object of texts.
+
+    Cancellation:
+        Kills the helper and all it started, shielded for at most 1.5 s.
+
+    Source:
+        S090, S024.
+    """
+    target = spec.target
+    assert isinstance(target, RemoteTarget)
+    if not target.is_helper_trusted:
+        raise ConfigError(
+            server=spec.name,
+            file=spec.source,
+            key=f"{spec.name}.headersHelper",
+            reason="runs a command of a folder that you have not said to trust",
+            remedy=f"look at it, then approve it: mcp-actors approve {spec.name}, or --approve-project",
+        )
+    if target.headers_helper is None:
+        return {}
+    printed, run = await _run(spec, target.headers_helper, environ)
+    try:
+        headers = decode_object(printed)
+    except RemoteProtocolError:
+        # The cause holds a piece of what was printed.
+        raise run.failed("must print one JSON object") from None
+    for name, value in headers.items():
+        if not isinstance(value, str):
+            raise run.failed(f"must print texts as values: {name!r} has another")
+    return {name: value for name, value in headers.items() if isinstance(value, str)}
+
+
+@define(eq=False)
+class _Run:
+    """One run: what it wrote so far."""
+
+    server: str
+    child: Child
+    printed: bytearray = field(factory=bytearray, repr=False)
+    stderr: LastLines = field(factory=LastLines, repr=False)
+    # Cancelled when it printed too much.
+    scope: trio.CancelScope = field(factory=trio.CancelScope, repr=False)
+
+    def failed(self, reason: str) -> ConnectFailed:
+        """What went wrong, with what it said to people."""
+        tail = self.stderr.tail()[-SHOWN_LINES:]
+        return ConnectFailed(server=self.server, reason=f"headersHelper {reason}", stderr_tail=tail)
+
+    async def read(self) -> int | None:
+        """Read both pipes until it has ended. Returns its exit status; None: it printed too much."""
+        with self.scope:
+            async with trio.open_nursery() as nursery:
+                ended = [trio.Event(), trio.Event()]
+                nursery.start_soon(self._read_output, ended[0])
+                nursery.start_soon(self._read_stderr, ended[1])
+                status = await self.child.wait()
+                with trio.move_on_after(LAST_MOMENT):
+                    for end in ended:
+                        await end.wait()
+                nursery.cancel_scope.cancel()
+            return status
+        return None
+
+    async def _read_output(self, ended: trio.Event) -> None:
+        while chunk := await _read(self.child.stdout):
+            self.printed += chunk
+            if len(self.printed) > MAX_OUTPUT_BYTES:
+                self.scope.cancel()
+            await trio.lowlevel.checkpoint()
+        ended.set()
+
+    async def _read_stderr(self, ended: trio.Event) -> None:
+        while chunk := await _read(self.child.stderr):
+            self.stderr.feed(chunk)
+            await trio.lowlevel.checkpoint()
+        ended.set()
+
+
+@trio.lowlevel.enable_ki_protection
+async def _run(spec: ServerSpec, command: str, environ: Mapping[str, str]) -> tuple[bytes, _Run]:
+    await trio.lowlevel.checkpoint_if_cancelled()
+    directory = helper_directory(spec, environ)
+    try:
+        child = spawn([SHELL, "-c", command], program=SHELL, environ=helper_environment(spec, environ), cwd=directory)
+    except (OSError, ValueError) as error:
+        what = error.strerror if isinstance(error, OSError) and error.strerror else "it holds a NUL character"
+        raise ConnectFailed(server=spec.name, reason=f"headersHelper could not be started: {what}") from None
+    run = _Run(spec.name, child)
+    status: int | None = None
+    try:
+        child.close_input()
+        with trio.move_on_after(HELPER_SECONDS) as limit:
+            status = await run.read()
+    finally:
+        await climb(child, KILL, Hurry())
+        child.close()
+    if limit.cancelled_caught:
+        raise run.failed(f"took longer than {HELPER_SECONDS:g} s and was killed")
+    if status is None:
+        raise run.failed(f"printed more than {MAX_OUTPUT_BYTES} bytes and was killed")
+    if status != 0:
+        raise run.failed(describe_exit(status))
+    return bytes(run.printed), run
+
+
+async def _read(fd: int) -> bytes:
+    while True:
+        try:
+            return os.read(fd, READ_BYTES)
+        except BlockingIOError:
+            await trio.lowlevel.wait_readable(fd)
+        except OSError:
+            return b""
