@@ -10,10 +10,12 @@ import pytest
 from attrs import evolve
 
 from mcp_actors.config.approvals import Approvals, definition_hash
+from mcp_actors.config.remembered import remember, switch
 from mcp_actors.config.sources import SourceReading
 from mcp_actors.config.specs import InProcessTarget, RemoteTarget, Scope, ServerSpec, StdioTarget
 from mcp_actors.loading import (
     APPROVE_PROJECT,
+    CHOICES_FILE,
     LoadedConfig,
     load_choices,
     load_config,
@@ -542,3 +544,67 @@ def test_policy_holds_for_what_a_program_adds(project: Path, home: Path, managed
     loaded = specs_from_mapping({"mcpServers": {"a": {"url": "https://h.example.com/x"}}}, {}, choices=choices)
 
     assert [(spec.is_enabled, spec.disabled_reason) for spec in loaded.specs] == [(False, "policy")]
+
+
+# ── what we remember ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def memory(home: Path) -> Path:
+    file = home / "state" / CHOICES_FILE
+    file.parent.mkdir(exist_ok=True)
+    return file
+
+
+def remembered(project: Path, home: Path, text: str) -> LoadedConfig:
+    memory(home).write_text(text)
+    environ = {"MCP_ACTORS_STATE_DIR": str(home / "state")}
+    return load(project, home, environ=environ, approve_project=False)
+
+
+def test_what_was_approved_before_runs(project: Path, home: Path) -> None:
+    """An approval that is kept in our own directory counts for the definition that it was given to (S023)."""
+    write(project / ".mcp.json", servers(a="a", b="b"))
+    [a, _] = [spec for spec in load(project, home, approve_project=False).specs if spec.scope is Scope.PROJECT]
+
+    loaded = remembered(project, home, remember(None, a, "f"))
+
+    assert [(spec.name, spec.is_enabled) for spec in loaded.specs] == [("a", True), ("b", False)]
+
+
+@pytest.mark.parametrize(("is_on", "overrides"), [(False, False), (True, True)])
+def test_switches_have_the_last_word_in_their_project(project: Path, home: Path, is_on: bool, overrides: bool) -> None:
+    """A server is on or off in this project as its user switched it, whatever its entry says (S037)."""
+    write(home / ".claude.json", {"mcpServers": {"s": {"command": "x", "disabled": is_on}}})
+    top = str(project.parent)
+
+    here = remembered(project, home, switch(None, top, "s", "f", is_on=is_on, overrides=overrides))
+    elsewhere = remembered(project, home, switch(None, "/other", "s", "f", is_on=is_on, overrides=overrides))
+
+    assert [spec.is_enabled for spec in (*here.specs, *elsewhere.specs)] == [is_on, not is_on]
+
+
+def test_a_switch_is_no_approval_and_no_permission(project: Path, home: Path) -> None:
+    """Switched on is neither approved nor allowed."""
+    write(project / ".mcp.json", servers(p="x"))
+    write(home / ".claude.json", servers(u="y"))
+    (home / ".claude").mkdir()
+    write(home / ".claude" / "settings.json", {"deniedMcpServers": [{"serverName": "u"}]})
+    text = None
+    for name in ("p", "u"):
+        text = switch(text, str(project.parent), name, "f", is_on=True, overrides=True)
+
+    loaded = remembered(project, home, text or "")
+
+    assert {spec.name: spec.disabled_reason for spec in loaded.specs} == {"p": "pending-approval", "u": "policy"}
+    assert not any(spec.is_enabled for spec in loaded.specs)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"approved": true}'])
+def test_a_memory_that_cannot_be_read_approves_nothing(project: Path, home: Path, text: str) -> None:
+    """It is told where it is broken, and never taken for a yes."""
+    write(project / ".mcp.json", servers(p="x"))
+
+    loaded = remembered(project, home, text)
+
+    assert [spec.disabled_reason for spec in loaded.specs] == ["pending-approval"]
+    assert [problem.file for problem in loaded.problems] == ([str(memory(home))] if text in ("", "{") else [])

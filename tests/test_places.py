@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,33 @@ def test_project_is_the_repository_that_holds_the_directory(tmp_path: Path) -> N
 
     (tmp_path / "link").symlink_to(deep)
     assert Places.of({}, cwd=tmp_path / "link").project_directories() == (tmp_path / "link", deep)
+
+
+@pytest.mark.parametrize(
+    ("environ", "expected"),
+    [
+        ({}, "/h/.local/state/mcp-actors"),
+        ({"XDG_STATE_HOME": "/x"}, "/x/mcp-actors"),
+        ({"XDG_STATE_HOME": "x"}, "/h/.local/state/mcp-actors"),
+        ({"MCP_ACTORS_STATE_DIR": "/s", "XDG_STATE_HOME": "/x"}, "/s"),
+        ({"MCP_ACTORS_STATE_DIR": "s"}, "/h/.local/state/mcp-actors"),
+        ({"MCP_ACTORS_STATE_DIR": ""}, "/h/.local/state/mcp-actors"),
+    ],
+)
+@pytest.mark.skipif(sys.platform != "linux", reason="other platforms have other places")
+def test_state_is_never_beside_the_project(tmp_path: Path, environ: dict[str, str], expected: str) -> None:
+    """Only an absolute path moves our own directory: a relative one would let a repository bring its own."""
+    assert Places.of({"HOME": "/h", **environ}, cwd=tmp_path).state_dir == Path(expected)
+
+
+def test_the_project_is_the_repository(tmp_path: Path) -> None:
+    """Outside of one it is the working directory."""
+    deep = tmp_path / "repo" / "sub"
+    deep.mkdir(parents=True)
+
+    assert Places.of({}, cwd=deep).project == deep
+    (tmp_path / "repo" / ".git").mkdir()
+    assert Places.of({}, cwd=deep).project == tmp_path / "repo"
 
 
 def test_missing_is_only_what_is_not_there(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from attrs import frozen
 
 from mcp_actors.cli.redact import redact_entry
-from mcp_actors.config.editing import mask_texts, remove_value, set_value
+from mcp_actors.config.editing import mask_texts, remove_value, set_values
 from mcp_actors.config.jsonc import parse_json
 from mcp_actors.config.specs import Scope
 from mcp_actors.loading import PROJECT_FILE
@@ -80,11 +80,10 @@ class Destination:
             root = self.root(None if text is None else parse_json(text, str(self.file)).value)
             edited = EMPTY if text is None else text
             changes = entries(self.servers(text))
-            for name, entry in changes.items():
-                if entry is None:
-                    edited = remove_value(edited, (*root, name), str(self.file))
-                else:
-                    edited = set_value(edited, (*root, name), entry, str(self.file))
+            for name in (name for name, entry in changes.items() if entry is None):
+                edited = remove_value(edited, (*root, name), str(self.file))
+            written = {name: entry for name, entry in changes.items() if entry is not None}
+            edited = set_values(edited, root, written, str(self.file))
             return edited if changes else text or ""
 
         if is_dry:

@@ -27,6 +27,7 @@ __all__ = ["configure_get", "configure_list", "configure_tools", "run_get", "run
 
 def configure_list(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``list``."""
+    parser.add_argument("name", metavar="NAME", nargs="?", help="only this server")
     parser.add_argument("--json", action="store_true", help='print {"servers": [...]}')
 
 
@@ -36,6 +37,8 @@ def run_list(shared: GlobalOptions, own: argparse.Namespace) -> int:
     from mcp_actors.cli.signals import run_interruptibly
 
     plan = load_plan(shared)
+    if own.name is not None:
+        plan = plan.only(own.name)
     return run_interruptibly(partial(_list, plan, as_json=own.json))
 
 

@@ -22,11 +22,11 @@ from mcp_actors.config.notes import dotted
 from mcp_actors.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from mcp_actors.jsontypes import Json
 
-__all__ = ["document_with", "document_without", "mask_texts", "remove_value", "set_value"]
+__all__ = ["document_with", "document_without", "mask_texts", "remove_value", "set_value", "set_values"]
 
 INDENT = "  "
 
@@ -73,8 +73,38 @@ def set_value(text: str, path: tuple[str, ...], value: Json, file: str) -> str:
     # What is null or missing on the way becomes an object around the value.
     for key in reversed(path[depth + 1 :]):
         value = {key: value}
-    edited = _insert(text, bare, held, path[depth], value) if member is None else _replace(text, bare, member, value)
+    edited = (
+        _insert(text, bare, held, [(path[depth], value)]) if member is None else _replace(text, bare, member, value)
+    )
     return _checked(edited, wanted, file)
+
+
+def set_values(text: str, path: tuple[str, ...], values: Mapping[str, Json], file: str) -> str:
+    """Give the text in which each of `values` stands in the object at `path`: many at the price of one.
+
+    Raises:
+        ConfigError: as `set_value`.
+    """
+    document = _parse(text, file)
+    table = _at(document, path)
+    if not isinstance(table, Mapping):
+        if not values:
+            return text
+        document_with(document, (*path, next(iter(values))), None, file)  # refuses to write over what is no object
+        return set_value(text, path, dict(values), file)
+    wanted = document_with(document, path, {**table, **values}, file)
+    for key in values.keys() & table.keys():
+        text = set_value(text, (*path, key), values[key], file)
+    new = [(key, value) for key, value in values.items() if key not in table]
+    if not new:
+        return text
+    bare = blank_comments(text, file)
+    held = _object_at(bare, _root(bare))
+    for step in path:
+        member = held.find(step)
+        assert member is not None
+        held = _object_at(bare, member.value)
+    return _checked(_insert(text, bare, held, new), wanted, file)
 
 
 def remove_value(text: str, path: tuple[str, ...], file: str) -> str:
@@ -266,30 +296,32 @@ def _replace(text: str, bare: str, member: _Member, value: Json) -> str:
     return text[: member.value] + _drawn(value, text, margin) + text[member.end :]
 
 
-def _insert(text: str, bare: str, held: _Object, key: str, value: Json) -> str:
-    name = json.dumps(key, ensure_ascii=False) + ": "
+def _insert(text: str, bare: str, held: _Object, items: Sequence[tuple[str, Json]]) -> str:
+    """Write new members behind the last one."""
+
+    def drawn(margin: str | None) -> list[str]:
+        return [f"{json.dumps(key, ensure_ascii=False)}: {_drawn(value, text, margin)}" for key, value in items]
+
+    newline = _newline(text)
     if held.members:
         last = held.members[-1]
         margin = _margin(text, last.start)
         has_comma = last.comma >= 0
         at = last.comma + 1 if has_comma else last.end
         if margin is None:
-            drawn = (" " if has_comma else ", ") + name + _drawn(value, text, None)
-            return text[:at] + drawn + text[at:]
-        drawn = _newline(text) + margin + name + _drawn(value, text, margin) + ("," if has_comma else "")
+            return text[:at] + (" " if has_comma else ", ") + ", ".join(drawn(None)) + text[at:]
+        lines = newline + margin + f",{newline}{margin}".join(drawn(margin)) + ("," if has_comma else "")
         # A remark behind the last member stays beside it.
         below = _line_end(text, bare, at)
-        comma = "" if has_comma else ","
-        return text[:at] + comma + text[at:below] + drawn + text[below:]
+        return text[:at] + ("" if has_comma else ",") + text[at:below] + lines + text[below:]
     inner = text[held.open + 1 : held.close]
     at = held.open + 1 + len(inner.rstrip())
-    is_one_line = "\n" not in text.strip() and bare.strip() != "{}" and not inner.strip()
-    if is_one_line:
-        return text[:at] + name + _drawn(value, text, None) + text[held.close :]
+    if "\n" not in text.strip() and bare.strip() != "{}" and not inner.strip():
+        return text[:at] + ", ".join(drawn(None)) + text[held.close :]
     outer = _line_margin(text, held.open)
     margin = outer + _unit(text)
-    drawn = _newline(text) + margin + name + _drawn(value, text, margin)
-    return text[:at] + drawn + _newline(text) + outer + text[held.close :]
+    lines = newline + margin + f",{newline}{margin}".join(drawn(margin))
+    return text[:at] + lines + newline + outer + text[held.close :]
 
 
 def _line_end(text: str, bare: str, at: int) -> int:

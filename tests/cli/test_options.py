@@ -85,7 +85,7 @@ def test_call_takes_words_that_look_like_options():
         "lst",
         "--frobnicate list",
         "list --frobnicate",
-        "list extra",
+        "list a b",
         "list --js",
         "--conf x list",
         "--config",

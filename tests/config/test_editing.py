@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_actors.config.editing import document_with, document_without, mask_texts, remove_value, set_value
+from mcp_actors.config.editing import document_with, document_without, mask_texts, remove_value, set_value, set_values
 from mcp_actors.config.jsonc import parse_json
 from mcp_actors.errors import ConfigError
 
@@ -164,6 +164,23 @@ def test_remove_changes_what_it_says_and_nothing_else(written: tuple[str, object
 
     assert parse_json(edited, "f").value == wanted
     assert wanted != document or edited == text
+
+
+@given(texts(), st.lists(KEYS, min_size=1, max_size=2).map(tuple), st.dictionaries(KEYS, VALUES, max_size=4))
+def test_many_are_set_as_one_after_the_other(
+    written: tuple[str, object], path: tuple[str, ...], values: dict[str, object]
+) -> None:
+    """Setting several members at once says the same as setting each."""
+    text, wanted = written
+    try:
+        for key, value in values.items():
+            wanted = document_with(wanted, (*path, key), value, "f")
+    except ConfigError:
+        with pytest.raises(ConfigError):
+            set_values(text, path, values, "f")
+        return
+
+    assert parse_json(set_values(text, path, values, "f"), "f").value == wanted
 
 
 @given(texts())
