@@ -10,11 +10,9 @@ import logging
 import math
 import os
 import random
-from collections.abc import Mapping
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import trio
 
@@ -32,11 +30,11 @@ from mcp_actors.actors.messages import (
 )
 from mcp_actors.actors.registry import Registry
 from mcp_actors.actors.supervisor import Supervisor
-from mcp_actors.actors.toolcalls import call_tool
+from mcp_actors.actors.toolcalls import CallOptions, call_tool, resume_task
 from mcp_actors.config.policy import apply_policy
 from mcp_actors.config.settings import read_settings
 from mcp_actors.errors import UnknownServer, UnknownTool
-from mcp_actors.loading import LoadedConfig, load_choices, load_config, specs_from_mapping
+from mcp_actors.loading import ConfigLike, LoadedConfig, load_any
 from mcp_actors.server import Server
 from mcp_actors.tools.naming import server_prefix
 from mcp_actors.tools.results import ToolResult
@@ -46,7 +44,8 @@ from mcp_actors.transports.leftovers import sweep_and_open
 from mcp_actors.transports.opening import open_transport
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
 
     from mcp_actors.actors.connection import Connection
     from mcp_actors.actors.lifecycle import ServerStatus
@@ -57,16 +56,13 @@ if TYPE_CHECKING:
     from mcp_actors.config.specs import Batch, ServerSpec
     from mcp_actors.errors import ConfigError
     from mcp_actors.jsontypes import JsonObject
+    from mcp_actors.protocol.tasks import TaskHandle
     from mcp_actors.tools.catalog import Catalog, Tool
     from mcp_actors.transports.base import Transport
 
 __all__ = ["ConfigLike", "Runtime", "open_runtime"]
 
 logger = logging.getLogger("mcp_actors.runtime")
-
-# A mapping {"mcpServers": {...}}, the path (or JSON text) of a file, server specs, what `loading` loaded;
-# None: the files that apply in the working directory.
-ConfigLike: TypeAlias = "LoadedConfig | Mapping[str, object] | str | Path | Iterable[ServerSpec] | None"
 
 # What stopping may take beyond the waits of the stop ladder.
 STOP_MARGIN: Final = 5.0
@@ -162,6 +158,8 @@ class Runtime:
         *,
         timeout: float | None = None,
         progress: ProgressCallback | None = None,
+        may_repeat: bool = False,
+        on_task: Callable[[TaskHandle], None] | None = None,
     ) -> ToolResult:
         """Call a tool and wait for its result.
 
@@ -172,6 +170,9 @@ class Runtime:
             arguments: JSON object; validated by the server, not here (S162).
             timeout: seconds for all of it; None: the server's own setting, else `Settings.call_timeout`.
             progress: called in this task with the newest progress.
+            may_repeat: allow that a call that may have run is made again, where the tool claims to be read-only or
+                idempotent; never done otherwise (B19).
+            on_task: called when the server makes a task of the call, with a handle that `resume_task` takes.
 
         Returns:
             The result. `is_error` is true when the tool itself reported failure.
@@ -194,8 +195,17 @@ class Runtime:
             with trio.fail_after(math.inf if timeout is None else timeout):
                 tool = await self._revive(name)
         connection = await self.connection(tool.server)
-        raw = await call_tool(connection, tool, arguments or {}, timeout=timeout, on_progress=progress)
+        raw = await call_tool(connection, tool, arguments or {}, CallOptions(timeout, progress, may_repeat, on_task))
         return ToolResult(raw, tool.server, tool.name)
+
+    async def resume_task(self, handle: TaskHandle) -> ToolResult:
+        """Wait for the result of a task that was made earlier, by this run or another (G04). Cancellation: safe."""
+        return ToolResult(await resume_task(await self.connection(handle.server), handle), handle.server)
+
+    def roots_changed(self) -> None:
+        """Tell the legacy servers that the host's roots changed, where it declared that they may (F12)."""
+        for connection in self._registry.snapshot.connections.values():
+            connection.roots_changed()
 
     async def request(
         self,
@@ -339,7 +349,7 @@ async def open_runtime(
         settings, warnings = read_settings(environ)
         for warning in warnings:
             logger.warning("%s", warning)
-    loaded = _load(config, environ)
+    loaded = load_any(config, environ)
     hurry = Hurry()
     registry = Registry(window=settings.publish_window)
     if transports is None:
@@ -370,25 +380,6 @@ async def open_runtime(
         if error is group:
             raise
         raise error from error.__cause__
-
-
-def _load(config: ConfigLike, environ: Mapping[str, str]) -> LoadedConfig:
-    """Turn whatever names a configuration into a loaded one. Raises `ConfigError` when nothing of it can be used."""
-    if isinstance(config, LoadedConfig):
-        return config
-    if isinstance(config, Mapping):
-        choices = load_choices(environ)
-        loaded = specs_from_mapping(config, environ, choices=choices)  # pyright: ignore[reportArgumentType]
-    elif config is None:
-        loaded = load_config(environ=environ)
-    elif isinstance(config, str | Path):
-        loaded = load_config([config], environ=environ, strict=True)
-    else:
-        return LoadedConfig(specs=tuple(config), choices=load_choices(environ))
-    unusable = [problem for problem in loaded.problems if problem.server is None]
-    if unusable and not loaded.specs:
-        raise unusable[0]
-    return loaded
 
 
 def _stop_bound(settings: Settings) -> float:

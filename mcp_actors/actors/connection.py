@@ -21,13 +21,13 @@ from attrs import evolve
 from mcp_actors.actors.hosting import Answering
 from mcp_actors.actors.lists import Lists
 from mcp_actors.actors.pulse import PINGED, Strikes, keep_pinging
-from mcp_actors.actors.rounds import ask_in_rounds, ask_with_pages
+from mcp_actors.actors.requests import ask_fully
 from mcp_actors.actors.wire import Wire
 from mcp_actors.config.settings import Settings
 from mcp_actors.errors import McpActorsError, TransportBroken, TransportClosed
+from mcp_actors.protocol.cache import ResponseCache
 from mcp_actors.protocol.clocks import resolve_timeouts
 from mcp_actors.protocol.events import LogReceived
-from mcp_actors.protocol.features import METHODS
 from mcp_actors.protocol.session import SessionSettings
 from mcp_actors.protocol.types import Era
 from mcp_actors.transports.base import Diagnostics
@@ -49,8 +49,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Connection"]
 
-# Methods that a modern server may answer with questions (B07).
-MAY_ASK: Final = frozenset(method.name for method in METHODS.values() if method.may_ask)
 DEFAULT_CALL_TIMEOUT: Final = Settings().call_timeout
 
 logger = logging.getLogger("mcp_actors.connection")
@@ -93,7 +91,7 @@ class Connection:
         self._pinned_era = pinned_era
         self._is_era_known = is_era_known
         self._host = host
-        self._answering = Answering(spec.name, host)
+        self.answering = Answering(spec.name, host)
         # The wire of this life; replaced once where the first died of the probe.
         self._wire: Wire | None = None
         self._strikes = Strikes()
@@ -101,6 +99,8 @@ class Connection:
         self.listening = listening
         # Rung when the server forgot the wire session.
         self._expired = trio.Event()
+        # Answers that may still be good (modern era); its notifications wipe them out.
+        self.cache = ResponseCache()
         # What it listed, kept fresh by `run`.
         self.lists = Lists(self, registry, page_timeout=settings.connect_timeout)
 
@@ -126,7 +126,7 @@ class Connection:
         transport = self._open_transport()
         async with trio.open_nursery() as nursery:
             settings = self._session_settings(pinned, is_http=transport.is_exchange)
-            wire = self._wire = Wire(self.spec.name, transport, settings, nursery, self._answering, self)
+            wire = self._wire = Wire(self.spec.name, transport, settings, nursery, self.answering, self)
             await wire.open()
             self.info = await wire.shake_hands(wire.session.open)
             if self.info is not None:
@@ -168,10 +168,12 @@ class Connection:
 
     def list_changed(self, kind: str) -> None:
         """Fetch that list again."""
+        self.cache.invalidate_list(kind)
         self.lists.mark(kind)
 
     def resource_updated(self, uri: str) -> None:
         """Tell who watches it."""
+        self.cache.invalidate_resource(uri)
         self.listening.resource_updated(uri)
 
     def session_expired(self) -> None:
@@ -220,15 +222,9 @@ class Connection:
             S197-S204, B17-B20.
         """
         timeouts = self.timeouts if timeout is None else evolve(self.timeouts, wall=timeout)
-        ask = partial(self.exchange, method, timeouts=timeouts, on_progress=on_progress, headers=headers)
-        if self.info is not None and self.info.era is Era.LEGACY:
-            result = await ask_with_pages(self._answering, partial(ask, params))
-        elif method in MAY_ASK:
-            result = (await ask_in_rounds(self._answering, method, params or {}, ask)).result
-        else:
-            result = await ask(params)
+        complete = await ask_fully(self, method, params, timeouts=timeouts, on_progress=on_progress, headers=headers)
         self.served += 1
-        return result
+        return complete.result
 
     async def exchange(
         self,
@@ -255,6 +251,22 @@ class Connection:
         self._strikes.note(None)
         return result
 
+    def roots_changed(self) -> None:
+        """Tell a legacy server that the host's roots changed, if that was declared (F12)."""
+        roots = self._host.capabilities.get("roots")
+        if (
+            self.info is not None
+            and self.info.era is Era.LEGACY
+            and isinstance(roots, dict)
+            and roots.get("listChanged")
+        ):
+            self.notify("notifications/roots/list_changed")
+
+    def notify(self, method: str, params: JsonObject | None = None) -> None:
+        """Send a notification; nothing is waited for, and none goes out on a connection that has ended."""
+        if self._wire is not None and self.is_open:
+            self._wire.post(self._wire.session.notify(method, params))
+
     async def set_log_level(self, level: str) -> None:
         """Have the server send log messages of at least this level. See `Listening.set_log_level`."""
         wire, info = self._wire, self.info
@@ -273,6 +285,11 @@ class Connection:
     def is_open(self) -> bool:
         """Whether it takes calls: READY, and not closed."""
         return self.info is not None and self._wire is not None and self._wire.gone is None
+
+    @property
+    def wants_tasks(self) -> bool:
+        """Whether the host takes tasks where a server offers them."""
+        return self._host.wants_tasks
 
     @property
     def is_mirroring(self) -> bool:

@@ -19,6 +19,7 @@ import trio
 from attrs import field, frozen
 
 from mcp_actors.errors import RpcError
+from mcp_actors.protocol.features import TASKS_EXTENSION
 
 if TYPE_CHECKING:
     from mcp_actors.jsontypes import JsonObject
@@ -63,15 +64,20 @@ class Host:
     handlers: Mapping[str, Handler] = field(factory=dict)
     # Capability -> its settings, where a handler needs others than none, such as ``{"elicitation": {"url": {}}}``.
     settings: Mapping[str, JsonObject] = field(factory=dict)
+    # Whether a call may become a task where the server offers that; one that the server insists on always may.
+    wants_tasks: bool = False
 
     @property
     def capabilities(self) -> JsonObject:
         """What is declared to servers (rule 1)."""
-        return {
+        declared: dict[str, JsonObject] = {
             capability: dict(self.settings.get(capability, {}))
             for method, capability in CAPABILITIES.items()
             if method in self.handlers
         }
+        if self.wants_tasks:
+            declared["extensions"] = {TASKS_EXTENSION: {}}
+        return declared
 
 
 class Answering:

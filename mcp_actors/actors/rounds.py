@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.protocol.mrtr import InputRequest
 
-__all__ = ["ask_in_rounds", "ask_with_pages"]
+__all__ = ["answers_to", "ask_in_rounds", "ask_with_pages"]
 
 URL_ELICITATION_REQUIRED: Final = -32042
 # A page that a person visited may lead to another one, but not for ever (S207).
@@ -55,10 +55,10 @@ async def ask_in_rounds(
         if isinstance(step, Complete):
             return step
         await trio.sleep(step.pause)
-        params = step.retry(await _answers(answering, step.questions))
+        params = step.retry(await answers_to(answering, step.questions))
 
 
-async def _answers(answering: Answering, questions: Sequence[InputRequest]) -> dict[str, JsonObject]:
+async def answers_to(answering: Answering, questions: Sequence[InputRequest]) -> dict[str, JsonObject]:
     """Answer all questions of a round, at once. Maps key -> bare result, in the order of the questions."""
     answers: dict[str, JsonObject] = {}
 

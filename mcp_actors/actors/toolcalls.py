@@ -1,4 +1,4 @@
-"""Owns one tool call over one connection, from arguments to result: mirrored values, rounds of questions, tasks.
+"""Owns one tool call over one connection, from arguments to result: mirrored values, a schema that changed, tasks.
 
 What this is not: finding the connection (`runtime`), or what a result means to a model (`tools.results`).
 
@@ -10,26 +10,42 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+import trio
+from attrs import evolve, frozen
+
+from mcp_actors.actors.requests import ask_fully, follow_task
 from mcp_actors.errors import RpcError
 from mcp_actors.protocol.mirrored import is_marked, mirrored_headers, wants_refresh
+from mcp_actors.protocol.tasks import TaskCourse, TaskHandle, task_params
+from mcp_actors.protocol.types import Era
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mcp_actors.actors.connection import Connection
     from mcp_actors.actors.slots import ProgressCallback
     from mcp_actors.jsontypes import JsonObject
+    from mcp_actors.protocol.mrtr import Complete
     from mcp_actors.tools.catalog import Tool
 
-__all__ = ["call_tool"]
+__all__ = ["CallOptions", "call_tool", "resume_task"]
 
 
-async def call_tool(
-    connection: Connection,
-    tool: Tool,
-    arguments: JsonObject,
-    *,
-    timeout: float | None,
-    on_progress: ProgressCallback | None,
-) -> bytes:
+@frozen
+class CallOptions:
+    """What a caller may say about one call."""
+
+    # Seconds for each request of it; None: the clocks of the server.
+    timeout: float | None = None
+    # Called in the caller's task with the newest progress.
+    progress: ProgressCallback | None = None
+    # Allows that a call that may have run is made again, where the tool claims that this does no harm (B19).
+    may_repeat: bool = False
+    # Called when the server makes a task of the call: keep the handle, and the result can be fetched after a restart.
+    on_task: Callable[[TaskHandle], None] | None = None
+
+
+async def call_tool(connection: Connection, tool: Tool, arguments: JsonObject, options: CallOptions) -> bytes:
     """Call a tool and wait for its final result.
 
     Returns:
@@ -39,21 +55,73 @@ async def call_tool(
         As `Connection.request`.
 
     Cancellation:
-        Safe, as `Connection.request`.
+        Safe, as `Connection.request`; a task is cancelled as well.
 
     Source:
-        S183, S197, B03, B05.
+        S183, S197, B03, B05, G01, G05.
     """
-    params: JsonObject = {"name": tool.name, "arguments": arguments}
-    ask = partial(connection.request, "tools/call", params, timeout=timeout, on_progress=on_progress)
+    task = _task_params(connection, tool)
+    params: JsonObject = {"name": tool.name, "arguments": arguments, **({} if task is None else {"task": task})}
+    timeouts = connection.timeouts if options.timeout is None else evolve(connection.timeouts, wall=options.timeout)
+    ask = partial(
+        ask_fully,
+        connection,
+        "tools/call",
+        params,
+        timeouts=timeouts,
+        on_progress=options.progress,
+        annotations=tool.annotations if options.may_repeat else None,
+        is_repeat_allowed=options.may_repeat,
+    )
     try:
-        return await ask(headers=_mirrored(connection, tool, arguments))
+        complete = await ask(headers=_mirrored(connection, tool, arguments))
     except RpcError as error:
         if not (connection.is_mirroring and wants_refresh(error, is_retry=False)):
             raise
-    # The server knows another schema than we: learn it, and call once more with its headers.
-    fresh = next((found for found in await connection.lists.refresh_tools() if found.name == tool.name), tool)
-    return await ask(headers=_mirrored(connection, fresh, arguments))
+        # The server knows another schema than we: learn it, and call once more with its headers.
+        fresh = next((found for found in await connection.lists.refresh_tools() if found.name == tool.name), tool)
+        complete = await ask(headers=_mirrored(connection, fresh, arguments))
+    connection.served += 1
+    if complete.result_type == "task" or task is not None:
+        return await _follow(connection, complete, options)
+    return complete.result
+
+
+async def _follow(connection: Connection, complete: Complete, options: CallOptions) -> bytes:
+    assert connection.info is not None
+    course = TaskCourse.created(
+        complete.result,
+        connection.spec.name,
+        connection.info.revision,
+        connection.answering.capabilities,
+        trio.current_time(),
+    )
+    if course is None:
+        return complete.result
+    if options.on_task is not None:
+        options.on_task(course.handle)
+    return await follow_task(connection, course)
+
+
+async def resume_task(connection: Connection, handle: TaskHandle) -> bytes:
+    """Fetch the result of a task that was made earlier, by this run or another (G04).
+
+    Raises:
+        As `follow_task`.
+
+    Cancellation:
+        As `follow_task`.
+    """
+    return await follow_task(connection, TaskCourse(handle, connection.answering.capabilities, trio.current_time()))
+
+
+def _task_params(connection: Connection, tool: Tool) -> JsonObject | None:
+    """What a 2025-11-25 call is to become a task with; None where it is to be an ordinary call (G05)."""
+    info = connection.info
+    if info is None or info.era is Era.MODERN or b'"taskSupport"' not in tool.definition_bytes:
+        return None
+    execution = tool.definition.get("execution")
+    return task_params(execution if isinstance(execution, dict) else None, info, wants_task=connection.wants_tasks)
 
 
 def _mirrored(connection: Connection, tool: Tool, arguments: JsonObject) -> tuple[tuple[str, str], ...]:
