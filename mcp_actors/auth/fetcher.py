@@ -57,6 +57,7 @@ MAX_HOPS: Final = 3
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 # Addresses that are tried, one after the other.
 MAX_ADDRESSES: Final = 3
+LOOPBACK_ADDRESSES: Final = ("127.0.0.1", "::1")
 
 Address: TypeAlias = "ipaddress.IPv4Address | ipaddress.IPv6Address"
 # Host name -> its addresses as texts; raises OSError when it has none.
@@ -193,12 +194,13 @@ class SafeFetcher:
         if _is_literal(host):
             self._judge(url, [host], nearest)
             return (host,)
+        if is_loopback_host(host):  # whatever a resolver says: that name is this machine
+            self._judge(url, LOOPBACK_ADDRESSES, nearest)
+            return LOOPBACK_ADDRESSES
         try:
             found = await self._resolve(host)
         except OSError as exc:
             raise ConnectFailed(reason=f"{host} cannot be resolved: {exc.strerror or 'no address'}") from exc
-        if is_loopback_host(host):  # whatever a resolver says: that name is this machine
-            found = [address for address in found if reach_of(address) == Reach.LOOPBACK] or ["127.0.0.1", "::1"]
         if not found:
             raise ConnectFailed(reason=f"{host} cannot be resolved: no address")
         self._judge(url, found, nearest)

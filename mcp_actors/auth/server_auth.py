@@ -61,8 +61,18 @@ class _Attempt:
 
     nonces: int = 0
     authorizations: int = 0
-    # Tokens that the server refused, the last one last.
-    refused: list[str] = field(factory=list, repr=False)
+    # Whether the store was looked at, or a first token minted, for a request that went without.
+    has_looked: bool = False
+    # Whether a refused token was renewed. Once: a server that refuses that as well would refuse the next one too.
+    has_renewed: bool = False
+
+    def may_renew(self, token: str) -> bool:
+        """Whether a renewal may help, and note that it was tried."""
+        if not token:
+            may, self.has_looked = not self.has_looked, True
+        else:
+            may, self.has_renewed = not self.has_renewed and self.authorizations == 0, True
+        return may
 
 
 @define(eq=False)
@@ -150,8 +160,7 @@ class ServerAuth:
         token = "" if tokens is None else tokens.access_token
         if demand.is_step_up and held is not None:
             self._check_step(demand, held)
-        elif token not in attempt.refused:
-            attempt.refused.append(token)
+        elif attempt.may_renew(token):
             renewed = await self._usable(token, demand)
             if renewed is not None:
                 return renewed

@@ -1,7 +1,7 @@
 """Signing in without a person, as the public conformance suite wants it, for a driver of its client leg.
 
-The suite's authorization servers approve everybody at once: a GET of the authorization URL is answered with the redirect,
-which nobody follows. `make_desk` and `auth_options` read the suite's environment; `sign_in_desk` puts them together.
+The suite's authorization servers approve everybody at once: a GET of the authorization URL is answered with the
+redirect, which nobody follows. `sign_in_desk` reads the suite's environment.
 """
 
 from __future__ import annotations
@@ -86,9 +86,7 @@ def auth_options(scenario, context):
             file.write(context["valid_jwt"])
         return AuthOptions(grant=GrantKind.WORKLOAD, assertion_file=file.name)
     if scenario == "auth/enterprise-managed-authorization":
-        return AuthOptions(
-            grant=GrantKind.XAA, client_id=context["client_id"], client_secret=context["client_secret"]
-        )
+        return AuthOptions(grant=GrantKind.XAA, client_id=context["client_id"], client_secret=context["client_secret"])
     if scenario == "auth/pre-registration":
         return AuthOptions(
             client_id=context["client_id"], client_secret=context["client_secret"], issuer=context.get("issuer")

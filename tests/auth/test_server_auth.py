@@ -1,0 +1,442 @@
+"""Tests of `auth.server_auth`, with the requests and answers of the HTTP library in use."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+import trio
+from oauth_peer import AS, MCP, Clock, World, answer, query_of, resource_document
+
+from mcp_actors.auth.desk import AuthDesk
+from mcp_actors.auth.jwt import read_claims
+from mcp_actors.auth.options import AuthOptions, GrantKind
+from mcp_actors.auth.server_auth import ServerAuth  # noqa: TC001
+from mcp_actors.auth.store import CredentialStore, StoreChoice
+from mcp_actors.config.specs import RemoteTarget, ServerSpec
+from mcp_actors.errors import AuthFailed, AuthRequired, ConnectFailed
+from mcp_actors.transports.http_client import httpx_library
+
+SPEC = ServerSpec("srv", RemoteTarget(MCP))
+META = 'Bearer resource_metadata="https://mcp.example.com/.well-known/oauth-protected-resource/mcp"'
+PRM = "https://mcp.example.com/.well-known/oauth-protected-resource/mcp"
+
+
+class Server:
+    """The MCP server: takes one token, and can be told what else to say."""
+
+    def __init__(self, *script, token="access-1", scheme="Bearer"):
+        self.script = list(script)
+        self.token = token
+        self.scheme = scheme
+        self.seen = []
+
+    def answer(self, request):
+        sent = request.headers.get("authorization")
+        self.seen.append((sent, request.headers.get("dpop")))
+        if self.script:
+            return self.script.pop(0)
+        return (200, []) if sent == f"{self.scheme} {self.token}" else (401, [META])
+
+
+async def send(auth: ServerAuth, server: Server, url=MCP, **headers):
+    """Drive one request as the HTTP client does; returns the last status."""
+    library = httpx_library()
+    request = library.Request("POST", url, headers=headers)
+    flow = auth.async_auth_flow(request)
+    try:
+        request = await anext(flow)
+        while True:
+            status, challenges, *more = server.answer(request)
+            pairs = [("www-authenticate", value) for value in challenges] + list(more)
+            response = library.Response(status, headers=pairs, request=request)
+            try:
+                request = await flow.asend(response)
+            except StopAsyncIteration:
+                return status
+    finally:
+        await flow.aclose()
+
+
+class House:
+    """A desk in a world."""
+
+    def __init__(self, world=None, *, has_person=True, state_dir=None, options=None, spec=SPEC):
+        self.clock = Clock()
+        self.world = world or World()
+        self.desk = AuthDesk(
+            self.exchange,
+            {},
+            CredentialStore(StoreChoice.MEMORY),
+            state_dir=state_dir,
+            prompter=self.world.prompter if has_person else None,
+            resolve=self.resolve,
+            sources=self.clock.sources,
+        )
+        self.auth = self.desk.for_server(spec, options=options)
+
+    async def resolve(self, host):
+        return ["93.184.216.34"]
+
+    async def exchange(self, method, url, headers, body, *, address, max_bytes):
+        from mcp_actors.auth.messages import Purpose, WebRequest
+
+        said = self.world.answer(WebRequest(Purpose.TOKEN, url, method, tuple(headers), body))
+        return said.status, said.headers, said.body
+
+
+async def test_a_server_that_wants_nothing_gets_nothing():
+    """No login, no requests but its own."""
+    house = House()
+
+    assert await send(house.auth, server := Server((200, []))) == 200
+
+    assert server.seen == [(None, None)]
+    assert house.world.log == []
+
+
+async def test_a_demand_is_met_and_the_request_repeated():
+    """401, sign-in, the same request with the token; the next one has it at once (D14, S245)."""
+    house, server = House(), Server()
+
+    assert await send(house.auth, server) == 200
+    assert await send(house.auth, server) == 200
+
+    assert [token for token, _ in server.seen] == [None, "Bearer access-1", "Bearer access-1"]
+    assert len(house.world.visits) == 1
+
+
+async def test_twenty_calls_send_one_person_once():
+    """However many calls want it."""
+    house, server = House(), Server()
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(20):
+            nursery.start_soon(send, house.auth, server)
+
+    assert len(house.world.visits) == 1
+
+
+@pytest.mark.parametrize("challenge", [[META], []])
+async def test_headless_fails_typed_and_names_the_command(challenge):
+    """With a challenge or without: at once, nothing is discovered, nobody waits (D22, fault 51)."""
+    house = House(has_person=False)
+
+    with pytest.raises(AuthRequired) as caught:
+        await send(house.auth, Server((401, challenge)))
+
+    assert caught.value.server == "srv"
+    assert "mcp-actors login srv" in str(caught.value)
+    assert house.world.log == []
+
+
+async def test_a_refused_server_is_remembered_across_runs(tmp_path):
+    """Within 15 minutes it is not asked again; a sign-in clears that (S250, S254)."""
+    with pytest.raises(AuthRequired):
+        await send(House(has_person=False, state_dir=tmp_path).auth, Server())
+    later = House(has_person=False, state_dir=tmp_path)
+
+    with pytest.raises(AuthRequired, match="a moment ago"):
+        await send(later.auth, server := Server())
+    assert server.seen == []
+
+    await later.desk.log_in(SPEC, later.world.prompter)
+    assert await send(later.auth, server) == 200
+
+
+OWN = [
+    RemoteTarget(MCP, headers={"authorization": "Bearer mine"}),
+    RemoteTarget(MCP, headers_helper="helper"),
+    RemoteTarget("https://u:p@mcp.example.com/mcp"),
+]
+
+
+@pytest.mark.parametrize("target", OWN)
+def test_configured_credentials_have_no_auth_of_ours(target):
+    """Static headers and helpers bypass all of this (S255)."""
+    assert House(spec=ServerSpec("srv", target)).auth is None
+
+
+async def test_an_authorization_header_of_the_caller_is_left_alone():
+    """Whoever set it knows why."""
+    house = House()
+
+    assert await send(house.auth, server := Server((401, [META])), Authorization="Basic x") == 401
+
+    assert server.seen == [("Basic x", None)]
+
+
+@pytest.mark.parametrize(
+    ("url", "is_ours"),
+    [
+        (MCP, True),
+        ("https://mcp.example.com/other", True),
+        ("https://evil.example.com/mcp", False),
+        ("https://mcp.example.com:8443/mcp", False),
+        ("http://mcp.example.com/mcp", False),
+    ],
+)
+async def test_another_origin_gets_no_token(url, is_ours):
+    """D14."""
+    house = House()
+    await send(house.auth, Server())
+
+    await send(house.auth, server := Server((200, [])), url)
+
+    assert (server.seen[0][0] is not None) is is_ours
+
+
+async def test_a_refused_token_is_renewed_before_anybody_is_asked():
+    """401 with a token: one renewal, one try (D15)."""
+    house, server = House(), Server()
+    await send(house.auth, server)
+    house.world.pages[f"{AS}/token"] = answer({"access_token": "access-2"})
+    server.token = "access-2"
+
+    assert await send(house.auth, server) == 200
+
+    assert house.world.forms()[-1]["grant_type"] == "refresh_token"
+    assert house.world.forms()[-1]["resource"] == MCP
+    assert len(house.world.visits) == 1
+
+
+async def test_a_server_that_refuses_every_token_is_given_up():
+    """No loop: a renewal, then at most three sign-ins, then an error (fault 51)."""
+    house = House()
+    counter = iter(range(1000))
+    house.world.pages[f"{AS}/token"] = lambda _request: answer({"access_token": f"t{next(counter)}"})
+
+    with pytest.raises(AuthFailed, match="in a row"):
+        await send(house.auth, server := Server(token="never"))
+
+    assert len(house.world.visits) <= 3
+    assert len(server.seen) < 10
+
+
+async def test_an_outage_of_the_issuer_is_weather_and_keeps_the_login():
+    """The call fails, the login stays (fault 59)."""
+    house, server = House(), Server()
+    await send(house.auth, server)
+    house.world.pages[f"{AS}/token"] = answer({}, status=503)
+    house.clock.now += 7200
+
+    with pytest.raises(ConnectFailed):
+        await send(house.auth, server)
+
+    assert house.auth.keeper.held.tokens.refresh_token == "refresh-1"
+
+
+async def test_a_new_authorization_server_means_a_new_registration():
+    """The resource names another issuer: nothing of the old one is used there (D11)."""
+    house, server = House(), Server()
+    await send(house.auth, server)
+    other = "https://as2.example.com"
+    from oauth_peer import server_document
+
+    house.world.pages |= {
+        PRM: answer(resource_document(issuer=other)),
+        f"{other}/.well-known/oauth-authorization-server": answer(server_document(other)),
+        f"{other}/register": answer({"client_id": "second"}, status=201),
+        f"{other}/token": answer({"access_token": "second-token"}),
+    }
+    server.token = "second-token"
+
+    assert await send(house.auth, server) == 200
+
+    sent = [request for request in house.world.log if request.url.startswith(other)]
+    assert not any(b"registered-client" in request.body or b"refresh-1" in request.body for request in sent)
+
+
+STEP = (403, ['Bearer error="insufficient_scope", scope="write"'])
+
+
+async def test_a_step_up_signs_in_for_both_scopes_once():
+    """403 insufficient_scope: union, one retry, no refresh (D13, fault 66)."""
+    house = House(World({PRM: answer(resource_document(scopes_supported=["read"]))}))
+    await send(house.auth, Server())
+
+    assert await send(house.auth, Server(STEP)) == 200
+
+    assert [query_of(url)["scope"] for url in house.world.visits] == ["read", "read write"]
+    assert [form["grant_type"] for form in house.world.forms()] == ["authorization_code"] * 2
+
+
+async def test_a_second_demand_for_the_same_scope_is_an_error():
+    """And the failure is remembered: the next call does not send anybody anywhere (S263, fault 66)."""
+    house = House()
+    await send(house.auth, Server())
+
+    for _ in range(2):
+        with pytest.raises(AuthFailed, match="asked for already"):
+            await send(house.auth, Server(*[STEP] * 9))
+
+    assert len(house.world.visits) == 2
+
+
+async def test_ever_new_scopes_end():
+    """At most three authorizations for one operation (D13)."""
+    house = House()
+    await send(house.auth, Server())
+    steps = [(403, [f'Bearer error="insufficient_scope", scope="s{number}"']) for number in range(9)]
+
+    with pytest.raises(AuthFailed):
+        await send(house.auth, Server(*steps))
+
+    assert len(house.world.visits) == 4
+
+
+async def test_a_step_up_without_a_person_fails_typed():
+    """Unattended: needs-auth, no browser (fault 66)."""
+    house = House()
+    await send(house.auth, Server())
+    house.auth.prompter = None
+
+    with pytest.raises(AuthRequired, match="wants more: write"):
+        await send(house.auth, Server(STEP))
+
+
+async def test_pinned_scopes_stay_pinned():
+    """The setting is named instead (S263)."""
+    house = House(options=AuthOptions(scopes=("read",)))
+    await send(house.auth, Server())
+
+    with pytest.raises(AuthFailed, match=r"oauth\.scopes"):
+        await send(house.auth, Server(STEP))
+
+    assert len(house.world.visits) == 1
+
+
+@pytest.mark.parametrize("challenges", [[], ['Basic realm="firewall"'], ['Bearer error="invalid_token"']])
+async def test_a_bare_403_is_passed_on(challenges):
+    """A firewall's refusal is not about us (rule of issue 6)."""
+    house = House()
+    await send(house.auth, Server())
+
+    assert await send(house.auth, Server((403, challenges))) == 403
+
+    assert len(house.world.visits) == 1
+
+
+async def test_bound_tokens_get_a_fresh_proof_and_nonce_for_each_attempt():
+    """DPoP scheme, ath, another jti; a demanded nonce is used at once and kept (D19)."""
+    token = answer({"access_token": "bound", "token_type": "DPoP"})
+    nonce = answer({"error": "use_dpop_nonce"}, status=400, dpop_nonce="as-nonce")
+    house = House(World({f"{AS}/token": [nonce, token]}))
+    wants_dpop = (401, [META.replace("Bearer", "DPoP")])
+    wants_nonce = (401, ['DPoP error="use_dpop_nonce"'], ("DPoP-Nonce", "rs-nonce"))
+    server = Server(wants_dpop, wants_nonce, token="bound", scheme="DPoP")
+
+    assert await send(house.auth, server) == 200
+    assert await send(house.auth, server) == 200
+
+    assert [sent for sent, _ in server.seen] == [None, *["DPoP bound"] * 3]
+    proofs = [read_claims(proof) for _, proof in server.seen if proof]
+    assert len({proof["jti"] for proof in proofs}) == 3
+    assert [proof.get("nonce") for proof in proofs] == [None, "rs-nonce", "rs-nonce"]
+    first, second = (dict(request.headers)["DPoP"] for request in house.world.log if request.url == f"{AS}/token")
+    assert (read_claims(first).get("nonce"), read_claims(second)["nonce"]) == (None, "as-nonce")
+
+
+async def test_endless_nonces_end():
+    """A server that never takes one is not asked for ever."""
+    house = House()
+    wants = [(401, ['DPoP error="use_dpop_nonce"'], ("DPoP-Nonce", f"n{number}")) for number in range(50)]
+
+    with pytest.raises(AuthFailed):
+        await send(house.auth, server := Server(*wants))
+
+    assert len(server.seen) < 20
+
+
+CREDENTIALS = AuthOptions(grant=GrantKind.CLIENT_CREDENTIALS, client_id="id", client_secret="secret-1")
+
+
+async def test_client_credentials_need_nobody():
+    """Minted when the server wants a token, kept, minted anew before its end (D17)."""
+    house, server = House(has_person=False, options=CREDENTIALS), Server()
+
+    assert await send(house.auth, server) == 200
+    assert await send(house.auth, server) == 200
+    assert len(house.world.forms()) == 1
+    form = house.world.forms()[0]
+    assert (form["grant_type"], form["resource"]) == ("client_credentials", MCP)
+
+    house.clock.now += 3590
+    assert await send(house.auth, server) == 200
+    assert len(house.world.forms()) == 2
+
+
+async def test_a_minted_token_that_is_refused_is_minted_once_more():
+    """Then it is an error, not a loop."""
+    house = House(has_person=False, options=CREDENTIALS)
+    await send(house.auth, Server())
+    counter = iter(range(100))
+    house.world.pages[f"{AS}/token"] = lambda _request: answer({"access_token": f"t{next(counter)}"})
+
+    with pytest.raises(AuthFailed):
+        await send(house.auth, Server(token="never"))
+
+    assert len(house.world.forms()) <= 4
+
+
+async def test_a_silent_step_up_is_minted():
+    """With the union of scopes, without a person."""
+    house = House(has_person=False, options=CREDENTIALS)
+    await send(house.auth, Server())
+
+    assert await send(house.auth, Server(STEP)) == 200
+
+    assert house.world.forms()[-1]["scope"] == "write"
+
+
+async def test_a_workload_shows_its_platforms_token_and_never_tries_twice(tmp_path):
+    """The file is read anew each time; a refusal is final, and no other grant is tried (D20)."""
+    file = tmp_path / "token"
+    file.write_text("platform-jwt-1\n")
+    options = AuthOptions(grant=GrantKind.WORKLOAD, assertion_file=str(file))
+    house = House(has_person=False, options=options)
+    assert await send(house.auth, Server()) == 200
+    file.write_text("platform-jwt-2")
+    house.clock.now += 4000
+    house.world.pages[f"{AS}/token"] = answer({"error": "invalid_grant"}, status=400)
+
+    with pytest.raises(AuthFailed, match="invalid_grant"):
+        await send(house.auth, Server())
+
+    forms = house.world.forms()
+    assert [form["assertion"] for form in forms] == ["platform-jwt-1", "platform-jwt-2"]
+    assert {form["grant_type"] for form in forms} == {"urn:ietf:params:oauth:grant-type:jwt-bearer"}
+    assert all("client_id" not in form for form in forms)
+
+
+async def test_no_secret_is_shown_anywhere(caplog, tmp_path):
+    """Tokens, secrets and codes are in no log, repr, error or status of a whole life (E07, fault 102)."""
+    caplog.set_level(logging.DEBUG)
+    secrets = ("CANARY-access", "CANARY-refresh", "CANARY-secret", "CANARY-code", "CANARY-header")
+    tokens = {"access_token": "CANARY-access", "refresh_token": "CANARY-refresh", "expires_in": 60}
+    world = World(
+        {
+            f"{AS}/register": answer({"client_id": "c", "client_secret": "CANARY-secret"}, status=201),
+            f"{AS}/token": [
+                answer(tokens),
+                answer({"error": "invalid_grant", "error_description": "CANARY-refresh is dead"}, status=400),
+            ],
+        },
+        landing=lambda back: {**back, "code": "CANARY-code"},
+    )
+    spec = ServerSpec("srv", RemoteTarget(MCP, headers={"X-Api-Key": "CANARY-header"}))
+    house = House(world, state_dir=tmp_path, spec=spec)
+    server = Server(token="CANARY-access")
+    await send(house.auth, server)
+    shown = [repr(house.desk), repr(house.auth), repr(house.auth.keeper.held), repr(await house.desk.status(spec))]
+    house.auth.prompter = None
+    house.clock.now += 100
+    with pytest.raises(AuthRequired) as caught:
+        await send(house.auth, server)
+    shown += [str(caught.value), repr(caught.value), repr(world.log), caplog.text]
+
+    for secret in secrets:
+        assert not any(secret in text for text in shown), secret
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert files
+    assert not any(secret.encode() in path.read_bytes() for secret in secrets for path in files)
