@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mcp_actors.tools.catalog import Catalog, Tool
     from mcp_actors.tools.items import Prompt, Resource, ResourceTemplate
 
-__all__ = ["Server"]
+__all__ = ["Fleet", "Server"]
 
 
 class Fleet(Protocol):
