@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from mcp_actors.actors.hosting import Host, ServerRequest
     from mcp_actors.actors.lifecycle import Phase, ServerState, ServerStatus
     from mcp_actors.actors.registry import StatusChange, Watcher
     from mcp_actors.actors.slots import Progress
@@ -54,7 +55,9 @@ if TYPE_CHECKING:
         UnsupportedRevision,
     )
     from mcp_actors.loading import LoadedConfig, load_config
+    from mcp_actors.protocol.tasks import TaskHandle
     from mcp_actors.runtime import Runtime, open_runtime
+    from mcp_actors.server import Server
     from mcp_actors.tools.catalog import Catalog, Tool
     from mcp_actors.tools.results import ToolResult
 
@@ -71,6 +74,7 @@ __all__ = [
     "ElicitationDeclined",
     "EraChoice",
     "GaveUp",
+    "Host",
     "InProcessTarget",
     "LoadedConfig",
     "LocalProtocolError",
@@ -86,8 +90,10 @@ __all__ = [
     "RpcError",
     "Runtime",
     "Scope",
+    "Server",
     "ServerNotAllowed",
     "ServerNotReady",
+    "ServerRequest",
     "ServerSpec",
     "ServerState",
     "ServerStatus",
@@ -95,6 +101,7 @@ __all__ = [
     "StatusChange",
     "StdioTarget",
     "TaskEnded",
+    "TaskHandle",
     "Tool",
     "ToolResult",
     "TransportBroken",
@@ -111,6 +118,7 @@ __all__ = [
 
 # Module -> the names that live there; whatever is not listed is an error.
 _HOMES = {
+    "actors.hosting": ("Host", "ServerRequest"),
     "actors.lifecycle": ("Phase", "ServerState", "ServerStatus"),
     "actors.registry": ("StatusChange", "Watcher"),
     "actors.slots": ("Progress",),
@@ -120,7 +128,9 @@ _HOMES = {
         *("StdioTarget", "TransportName"),
     ),
     "loading": ("LoadedConfig", "load_config"),
+    "protocol.tasks": ("TaskHandle",),
     "runtime": ("Runtime", "open_runtime"),
+    "server": ("Server",),
     "tools.catalog": ("Catalog", "Tool"),
     "tools.results": ("ToolResult",),
 }

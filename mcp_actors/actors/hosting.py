@@ -76,7 +76,7 @@ class Host:
             if method in self.handlers
         }
         if self.wants_tasks:
-            declared["extensions"] = {TASKS_EXTENSION: {}}
+            declared["extensions"] = {TASKS_EXTENSION.partition(".")[2]: {}}
         return declared
 
 

@@ -20,7 +20,7 @@ from mcp_actors.actors.rounds import answers_to, ask_in_rounds, ask_with_pages
 from mcp_actors.errors import McpActorsError
 from mcp_actors.protocol.clocks import CallTimeouts
 from mcp_actors.protocol.features import METHODS
-from mcp_actors.protocol.mrtr import Complete
+from mcp_actors.protocol.mrtr import Complete, RoundTrip
 from mcp_actors.protocol.retries import Retry, decide_call, may_repeat
 from mcp_actors.protocol.tasks import AskServer, TaskCourse, TaskFailed, TaskFinished, TaskInput
 from mcp_actors.protocol.types import Era
@@ -89,9 +89,12 @@ async def ask_fully(
         try:
             if not is_modern:
                 return Complete(await ask_with_pages(connection.answering, partial(ask, params)))
-            if method in MAY_ASK:
-                return await ask_in_rounds(connection.answering, method, params or {}, ask)
-            result = await ask(params)
+            trip = RoundTrip(method, params or {}, connection.answering.capabilities)
+            complete = (
+                await ask_in_rounds(connection.answering, trip, ask)
+                if method in MAY_ASK
+                else Complete(await ask(params))
+            )
         except McpActorsError as error:
             left = deadline - trio.current_time() if deadline != math.inf else math.inf
             step = decide_call(error, tries=tries, is_repeatable=is_repeatable, remaining=left, chance=random.random())
@@ -99,9 +102,9 @@ async def ask_fully(
                 raise
             await trio.sleep(step.after)
         else:
-            if method in CACHEABLE:
-                connection.cache.put(method, params, None, result, trio.current_time())
-            return Complete(result)
+            if method in CACHEABLE and not trip.rounds:
+                connection.cache.put(method, params, None, complete.result, trio.current_time())
+            return complete
 
 
 async def follow_task(connection: Connection, course: TaskCourse) -> bytes:

@@ -47,6 +47,10 @@ __all__ = [
 ]
 
 
+# The longest pause that a server can ask for, in seconds (fault 46).
+MAX_RETRY_AFTER: Final = 60.0
+
+
 class ExitKind(enum.Enum):
     """How a child ended."""
 
@@ -183,7 +187,7 @@ def decide(
         chance: in (0, 1]; where the policy has jitter the backoff is multiplied by it.
 
     Source:
-        S116-S120, faults 43, 90, 91.
+        S116-S120, faults 43, 46, 90, 91.
     """
     if end.kind not in _RESTARTED[restart]:
         return Leave(end.reason)
@@ -192,4 +196,6 @@ def decide(
     if history.tries > policy.max_tries:
         return Park("gave-up", policy.park_probe)
     delay = min(policy.backoff_first * policy.backoff_factor ** max(history.tries - 1, 0), policy.backoff_max)
-    return RestartAfter(delay * chance if policy.has_jitter else delay)
+    delay = delay * chance if policy.has_jitter else delay
+    asked = end.cause.retry_after if isinstance(end.cause, TransportError) else None
+    return RestartAfter(delay if asked is None else min(max(delay, asked), MAX_RETRY_AFTER))

@@ -14,14 +14,14 @@ import trio
 
 from mcp_actors.actors.exits import lone_error
 from mcp_actors.errors import RpcError
-from mcp_actors.protocol.mrtr import Complete, RoundTrip
+from mcp_actors.protocol.mrtr import Complete
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from mcp_actors.actors.hosting import Answering
     from mcp_actors.jsontypes import JsonObject
-    from mcp_actors.protocol.mrtr import InputRequest
+    from mcp_actors.protocol.mrtr import InputRequest, RoundTrip
 
 __all__ = ["answers_to", "ask_in_rounds", "ask_with_pages"]
 
@@ -31,14 +31,13 @@ MAX_PAGES: Final = 3
 
 
 async def ask_in_rounds(
-    answering: Answering, method: str, params: JsonObject, ask: Callable[[JsonObject], Awaitable[bytes]]
+    answering: Answering, trip: RoundTrip, ask: Callable[[JsonObject], Awaitable[bytes]]
 ) -> Complete:
     """Send a request and answer what the server wants to know first, until it answers.
 
     Args:
         answering: gives the answers; its capabilities were declared on the request.
-        method: one that may be answered with questions.
-        params: of the first round.
+        trip: the rounds; holds method and params of the first.
         ask: sends one round and gives its result.
 
     Raises:
@@ -49,7 +48,7 @@ async def ask_in_rounds(
     Source:
         B06-B08.
     """
-    trip = RoundTrip(method, params, answering.capabilities)
+    params = trip.params
     while True:
         step = trip.feed(await ask(params))
         if isinstance(step, Complete):

@@ -181,3 +181,13 @@ REASONS = [
 def test_every_end_has_a_reason_code(cause: BaseException, reason: str) -> None:
     """Invariant 7: a state has a reason."""
     assert classify(cause).reason == reason
+
+
+@pytest.mark.parametrize(("asked", "delay"), [(None, 1.0), (0.0, 1.0), (7.0, 7.0), (86400.0, 60.0)])
+def test_a_server_that_asks_for_a_pause_gets_it_within_bounds(asked: float | None, delay: float) -> None:
+    """Fault 46: Retry-After lengthens the backoff, up to a minute, and never shortens it."""
+    end = classify(ConnectFailed(reason="HTTP 503", http_status=503, retry_after=asked))
+
+    decision = decide(end, History().ended(end), RestartType.PERMANENT, RestartPolicy(), now=0.0)
+
+    assert decision == RestartAfter(delay)
