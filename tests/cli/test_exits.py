@@ -21,6 +21,7 @@ CODES = [
     (trio.TooSlowError(), 5),
     (KeyboardInterrupt(), 130),
     (exits.UsageError("x"), 2),
+    (exits.Refused("x"), 1),
     (exits.OutputClosed(), 1),
     (WEATHER, 1),
     (errors.UnknownTool(name="t"), 1),
