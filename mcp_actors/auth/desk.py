@@ -17,6 +17,7 @@ from mcp_actors.auth.credentials import slot_of
 from mcp_actors.auth.driving import drive, real_sources
 from mcp_actors.auth.fetcher import SafeFetcher, resolve_name
 from mcp_actors.auth.files import read_private, write_private
+from mcp_actors.auth.jwt import read_header
 from mcp_actors.auth.messages import text_in
 from mcp_actors.auth.minting import Minter
 from mcp_actors.auth.needs_auth import FILE_NAME, NeedsAuthCache, cache_id, has_own_credentials
@@ -156,6 +157,8 @@ class AuthDesk:
         assertion = None
         if options.grant is GrantKind.WORKLOAD and options.assertion_file is not None:
             assertion = await trio.to_thread.run_sync(_read_text, options.assertion_file, "oauth.assertionFile")
+            if read_header(assertion) is None:  # whatever file was named: only a token of that kind leaves
+                raise ConfigError(reason="the file holds no JWT", key="oauth.assertionFile")
         return await drive(mint(errand, assertion=assertion), auth.fetch)
 
     def _with_files(self, auth: ServerAuth) -> AuthOptions:

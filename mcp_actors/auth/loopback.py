@@ -53,8 +53,8 @@ class Landing:
     """Where one visit arrives."""
 
     redirect_uri: str
-    # Sends the person to a URL; the door's business.
-    _go: Callable[[str], Awaitable[None]] = field(repr=False)
+    # Sends the person to a URL, and may bring back one that was pasted; cancelled when the visit ends.
+    _go: Callable[[str, Landing], Awaitable[None]] = field(repr=False)
     _timeout: float = TIMEOUT
     # What must come back with the visit under way; None: nobody is on the way.
     _state: str | None = field(default=None, init=False, repr=False)
@@ -76,9 +76,23 @@ class Landing:
         self._state = dict(parse_qsl(urlsplit(url).query)).get("state")
         self._arrived.clear()
         self._event = trio.Event()
+        failures: list[Exception] = []
+
+        async def go() -> None:
+            try:
+                await self._go(url, self)
+            except Exception as exc:  # noqa: BLE001 - carried out of the nursery bare, below
+                failures.append(exc)
+                self._event.set()
+
         with trio.move_on_after(self._timeout):
-            await self._go(url)
-            await self._event.wait()
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(go)
+                await self._event.wait()
+                nursery.cancel_scope.cancel()
+        if failures:
+            raise failures[0]
+        if self._arrived:
             return self._arrived[0]
         raise AuthFailed(reason=f"nobody finished the sign-in within {self._timeout / 60:g} minutes")
 
@@ -99,7 +113,7 @@ class Landing:
 
 @contextlib.asynccontextmanager
 async def open_landing(
-    go: Callable[[str], Awaitable[None]],
+    go: Callable[[str, Landing], Awaitable[None]],
     *,
     fixed: str | None = None,
     preferred: str | None = None,
@@ -108,7 +122,7 @@ async def open_landing(
     """Listen for one visit while the block runs.
 
     Args:
-        go: sends the person somewhere; returns at once.
+        go: sends the person somewhere; may go on to take a URL that is pasted (`Landing.arrive`).
         fixed: the redirect URI that it must have, an http URL on this machine; None: any.
         preferred: the redirect URI of a registration; taken if its port is free.
         timeout: seconds for one visit.

@@ -16,7 +16,7 @@ from mcp_actors.errors import AuthFailed
 START = "https://as.example.com/authorize?state=S1"
 
 
-async def nowhere(url):
+async def nowhere(url, landing):
     """A person who does not come by himself."""
 
 
@@ -37,20 +37,18 @@ def port_of(landing):
 async def test_a_visit_returns_the_url_that_came_back():
     """The whole URL, on the address that the person's browser takes, and a page that says what happened (S246)."""
     for host in ("127.0.0.1", "::1"):
-        shown = []
+        shown, got = [], []
+        async with open_landing(nowhere) as landing, trio.open_nursery() as nursery:
+            nursery.start_soon(_visit, landing, got)
+            await trio.testing.wait_all_tasks_blocked(0.01)
+            nursery.start_soon(come, landing, host, shown)
 
-        async with open_landing(lambda url, host=host, shown=shown: come(url, landing, host, shown)) as landing:
-            assert await landing.visit(START) == f"{landing.redirect_uri}?code=C&state=S1"
-
+        assert got == [f"{landing.redirect_uri}?code=C&state=S1"]
         assert b"You can close this page" in shown[0]
         assert landing.redirect_uri.startswith("http://localhost:")
 
 
-async def come(url, landing, host, shown):
-    trio.lowlevel.spawn_system_task(_come, landing, host, shown)
-
-
-async def _come(landing, host, shown):
+async def come(landing, host, shown):
     try:
         _, data = await ask(port_of(landing), "/callback?code=C&state=S1", host)
     except OSError:

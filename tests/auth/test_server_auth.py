@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import logging
 
 import pytest
@@ -14,7 +15,7 @@ from mcp_actors.auth.options import AuthOptions, GrantKind
 from mcp_actors.auth.server_auth import ServerAuth  # noqa: TC001
 from mcp_actors.auth.store import CredentialStore, StoreChoice
 from mcp_actors.config.specs import RemoteTarget, ServerSpec
-from mcp_actors.errors import AuthFailed, AuthRequired, ConnectFailed
+from mcp_actors.errors import AuthFailed, AuthRequired, ConfigError, ConnectFailed
 from mcp_actors.transports.http_client import httpx_library
 
 SPEC = ServerSpec("srv", RemoteTarget(MCP))
@@ -389,14 +390,30 @@ async def test_a_silent_step_up_is_minted():
     assert house.world.forms()[-1]["scope"] == "write"
 
 
+def jwt(number):
+    return ".".join(base64.urlsafe_b64encode(b'{"n":%d}' % number).decode().rstrip("=") for _ in range(3))
+
+
+async def test_a_file_that_holds_no_token_is_not_sent_anywhere(tmp_path):
+    """A configuration that names some other secret file as an assertion gets nothing of it."""
+    file = tmp_path / "id_rsa"
+    file.write_text("-----BEGIN PRIVATE KEY----- SECRET")
+    house = House(has_person=False, options=AuthOptions(grant=GrantKind.WORKLOAD, assertion_file=str(file)))
+
+    with pytest.raises(ConfigError, match="no JWT"):
+        await send(house.auth, Server())
+
+    assert house.world.log == []
+
+
 async def test_a_workload_shows_its_platforms_token_and_never_tries_twice(tmp_path):
     """The file is read anew each time; a refusal is final, and no other grant is tried (D20)."""
     file = tmp_path / "token"
-    file.write_text("platform-jwt-1\n")
+    file.write_text(f"{jwt(1)}\n")
     options = AuthOptions(grant=GrantKind.WORKLOAD, assertion_file=str(file))
     house = House(has_person=False, options=options)
     assert await send(house.auth, Server()) == 200
-    file.write_text("platform-jwt-2")
+    file.write_text(jwt(2))
     house.clock.now += 4000
     house.world.pages[f"{AS}/token"] = answer({"error": "invalid_grant"}, status=400)
 
@@ -404,7 +421,7 @@ async def test_a_workload_shows_its_platforms_token_and_never_tries_twice(tmp_pa
         await send(house.auth, Server())
 
     forms = house.world.forms()
-    assert [form["assertion"] for form in forms] == ["platform-jwt-1", "platform-jwt-2"]
+    assert [form["assertion"] for form in forms] == [jwt(1), jwt(2)]
     assert {form["grant_type"] for form in forms} == {"urn:ietf:params:oauth:grant-type:jwt-bearer"}
     assert all("client_id" not in form for form in forms)
 

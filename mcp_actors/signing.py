@@ -1,0 +1,84 @@
+"""Owns the wiring of `auth` to `transports`: one desk for a runtime or a verb, with this machine's store and network.
+
+What this is not: either room. They do not know each other; here they meet.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final, cast
+
+from mcp_actors.auth.desk import AuthDesk
+from mcp_actors.auth.store import CredentialStore, StoreChoice
+from mcp_actors.errors import ConfigError
+from mcp_actors.transports.fetching import exchange_once, is_proxied
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from mcp_actors.auth.driving import Prompter
+    from mcp_actors.config.specs import ServerSpec
+    from mcp_actors.transports.http_client import Auth
+
+__all__ = ["CREDENTIALS_DIR", "auth_of", "make_desk", "read_store_choice"]
+
+# Below the state directory.
+CREDENTIALS_DIR: Final = "credentials"
+
+
+def read_store_choice(environ: Mapping[str, str]) -> StoreChoice:
+    """Where logins are kept: ``MCP_ACTORS_CREDENTIALS_STORE``, else `auto`.
+
+    Raises:
+        ConfigError: it names no store.
+    """
+    text = environ.get("MCP_ACTORS_CREDENTIALS_STORE", "").strip().lower() or StoreChoice.AUTO
+    try:
+        return StoreChoice(text)
+    except ValueError:
+        known = ", ".join(StoreChoice)
+        raise ConfigError(key="MCP_ACTORS_CREDENTIALS_STORE", reason=f"must be one of {known}") from None
+
+
+def make_desk(
+    environ: Mapping[str, str],
+    *,
+    state_dir: Path | None,
+    store: StoreChoice | None = None,
+    prompter: Prompter | None = None,
+) -> AuthDesk:
+    """Make a desk. Does no I/O.
+
+    Args:
+        environ: variable name -> text: proxies, ``${VAR}`` of ``oauth`` blocks, systemd's credentials.
+        state_dir: where files, locks and what is remembered lie; None: nothing is kept but in a keyring.
+        store: where logins are kept; None: as the environment says.
+        prompter: asks a person during a call; None: calls fail typed.
+
+    Raises:
+        ConfigError: the environment names no store.
+    """
+    choice = read_store_choice(environ) if store is None else store
+    if state_dir is None and choice is StoreChoice.AUTO:
+        # Without a state directory there are no locks between processes: nothing is shared with them then.
+        choice = StoreChoice.MEMORY
+    directory = None if state_dir is None else state_dir / CREDENTIALS_DIR
+    return AuthDesk(
+        partial(exchange_once, environ=environ),
+        environ,
+        CredentialStore(choice, directory),
+        state_dir=state_dir,
+        prompter=prompter,
+        is_proxied=partial(is_proxied, environ=environ),
+    )
+
+
+def auth_of(desk: AuthDesk, spec: ServerSpec) -> Auth | None:
+    """Who we are towards a server, as the HTTP client takes it; None: as configured, or nobody.
+
+    Raises:
+        ConfigError: the block ``oauth`` of its entry cannot be used.
+    """
+    # The shape of httpx's auth flow, without its class: `auth` knows no httpx.
+    return cast("Auth | None", desk.for_server(spec))
