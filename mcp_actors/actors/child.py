@@ -64,6 +64,9 @@ def _capability_summary(info: ServerInfo) -> str:
     return json.dumps({**summary, "serverVersion": version}, separators=(",", ":"), default=str)
 
 
+# Reason code of a server that stops because the whole runtime does.
+SHUTDOWN: Final = "shutdown"
+
 # Reasons for being disabled that enabling does not lift.
 DECIDED_ELSEWHERE: Final = frozenset({"policy", "pending-approval", "rejected"})
 
@@ -115,6 +118,8 @@ class Child:
         # What the supervisor wants; `_why_not` is the reason code when it is not wanted.
         self._is_wanted = spec.is_enabled
         self._why_not = spec.disabled_reason
+        # Nothing of it lives and nothing will: another child has its name.
+        self._is_retired = False
         # Set by commands for the resting task; it clears them.
         self._is_called = False
         # The life in progress.
@@ -277,10 +282,36 @@ class Child:
         self._is_wanted, self._why_not = False, reason
         if self.status.phase is not Phase.STOPPED:
             self._end_life()
-            await self._report(ServerState.DISABLED, Phase.STOPPING, reason)
+            if reason != SHUTDOWN:  # then all stop, and each that has stopped says so
+                await self._report(ServerState.DISABLED, Phase.STOPPING, reason)
             self._ring()
-        while not self._is_wanted and self.status.phase is not Phase.STOPPED:
+        while not (self._is_wanted or self._is_retired) and self.status.phase is not Phase.STOPPED:
             await self._reported.wait()
+
+    async def retire(self, drain: float) -> None:
+        """Let calls in flight end, for at most `drain` seconds, while new ones wait for the successor; then fail them.
+
+        Afterwards its task is to be cancelled, and `retired` called.
+        """
+        connection = self.connection
+        if connection is not None and connection.is_open:
+            connection.users.are_leaving = True
+            await self._report(self.status.state, Phase.STOPPING, "reload")
+            with trio.move_on_after(drain):
+                await connection.users.leave()
+        self._end_life()
+        if self.status.state is ServerState.CONNECTED:
+            await self._report(ServerState.PENDING, Phase.STOPPING, "reload", pid=None, next_retry=None)
+
+    def retired(self) -> None:
+        """Nothing of it lives any more: whoever waits for it looks again."""
+        self._is_retired = True
+        self._reported.set()
+
+    @property
+    def is_held(self) -> bool:
+        """Whether somebody disabled it although its definition has it run."""
+        return self.spec.is_enabled and not self._is_wanted and self._why_not == "user"
 
     async def restart(self) -> None:
         """End its life, if any, and begin another with a clean history."""
@@ -300,7 +331,7 @@ class Child:
             ServerNotReady: it is disabled, may not be started again so soon, or did not come up.
         """
         has_called = False
-        while True:
+        while not self._is_retired:
             match self.status.state:
                 case ServerState.CONNECTED if self.connection is not None and self.connection.is_open:
                     return self.connection
@@ -311,7 +342,8 @@ class Child:
                     await self._report(ServerState.PENDING, Phase.QUEUED, "called", next_retry=None)
                     self._ring()
                 case _:
-                    raise self.not_ready()
+                    break
+        raise self.not_ready()
 
     def not_ready(self) -> ServerNotReady:
         """Why it takes no calls, as an error."""

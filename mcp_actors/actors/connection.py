@@ -22,9 +22,11 @@ from mcp_actors.actors.hosting import Answering
 from mcp_actors.actors.lists import Lists
 from mcp_actors.actors.pulse import PINGED, Strikes, keep_pinging
 from mcp_actors.actors.requests import ask_fully
+from mcp_actors.actors.users import Users
 from mcp_actors.actors.wire import Wire
 from mcp_actors.config.settings import Settings
-from mcp_actors.errors import McpActorsError, TransportBroken, TransportClosed
+from mcp_actors.config.specs import RemoteTarget
+from mcp_actors.errors import AuthRequired, McpActorsError, TransportBroken, TransportClosed
 from mcp_actors.protocol.cache import ResponseCache
 from mcp_actors.protocol.clocks import resolve_timeouts
 from mcp_actors.protocol.events import LogReceived
@@ -85,6 +87,8 @@ class Connection:
         )
         # Requests of callers that were answered: proof of health (restarts, rule 3).
         self.served = 0
+        # Who is in the middle of a call; a successor waits until they have left.
+        self.users = Users()
         self._settings = settings
         self._open_transport = open_transport
         self._registry = registry
@@ -222,7 +226,10 @@ class Connection:
             S197-S204, B17-B20.
         """
         timeouts = self.timeouts if timeout is None else evolve(self.timeouts, wall=timeout)
-        complete = await ask_fully(self, method, params, timeouts=timeouts, on_progress=on_progress, headers=headers)
+        with self.users:
+            complete = await ask_fully(
+                self, method, params, timeouts=timeouts, on_progress=on_progress, headers=headers
+            )
         self.served += 1
         return complete.result
 
@@ -245,11 +252,21 @@ class Connection:
             result = await wire.calls.ask(method, params, timeouts=timeouts, on_progress=on_progress, headers=headers)
         except McpActorsError as error:
             error.server = self.spec.name
-            if self._strikes.note(error) and wire.gone is None:
+            if wire.gone is None and isinstance(error, AuthRequired) and self._needs_login(error):
+                wire.end(error)
+            elif self._strikes.note(error) and wire.gone is None:
                 wire.give_up(f"three errors in a row, the last: {error.describe()}")
             raise
         self._strikes.note(None)
         return result
+
+    def _needs_login(self, error: AuthRequired) -> bool:
+        """Whether a refused call means that the whole server waits for a login (S091, S245).
+
+        403 may be about this one request, unless its headers come from a helper, which was asked again by then.
+        """
+        has_helper = isinstance(self.spec.target, RemoteTarget) and self.spec.target.headers_helper is not None
+        return error.http_status == 401 or has_helper
 
     def roots_changed(self) -> None:
         """Tell a legacy server that the host's roots changed, if that was declared (F12)."""
@@ -283,8 +300,9 @@ class Connection:
 
     @property
     def is_open(self) -> bool:
-        """Whether it takes calls: READY, and not closed."""
-        return self.info is not None and self._wire is not None and self._wire.gone is None
+        """Whether it takes new calls: READY, not closed, and not about to make room for another generation."""
+        is_usable = self.info is not None and self._wire is not None and self._wire.gone is None
+        return is_usable and not self.users.are_leaving
 
     @property
     def wants_tasks(self) -> bool:

@@ -136,7 +136,10 @@ class Ref(Generic[M]):
         Cancellation:
             Safe. The message was put whole or not at all.
         """
-        await self._put(Envelope(message))
+        try:
+            self.tell_nowait(message)  # where there is room, no step of the scheduler is spent
+        except MailboxFull:
+            await self._put(Envelope(message))
 
     async def ask(self, message: Ask[R]) -> R:
         """Send and wait for the reply.

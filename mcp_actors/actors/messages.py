@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AddServer",
+    "ApplySpecs",
     "DisableServer",
     "EnableServer",
     "EnsureConnected",
@@ -26,6 +27,7 @@ __all__ = [
     "Listing",
     "RegistryMessage",
     "RemoveServer",
+    "Reorder",
     "RestartServer",
     "ServerListed",
     "ServerRemoved",
@@ -50,6 +52,23 @@ class RemoveServer(Ask[None]):
     """Stop this server and forget it. Answered when nothing of it lives."""
 
     name: str
+
+
+@frozen
+class ApplySpecs(Ask[None]):
+    """Run what another configuration says. Answered when what was removed is gone and the others are adopted.
+
+    A server in `put` that runs already gets another generation: new calls wait, those in flight have `drain` seconds.
+    """
+
+    # New and changed servers, in configuration order.
+    put: tuple[ServerSpec, ...] = ()
+    # Names.
+    removed: tuple[str, ...] = ()
+    # Names of all servers, in configuration order.
+    order: tuple[str, ...] = ()
+    # Seconds.
+    drain: float = 0.0
 
 
 @frozen
@@ -90,7 +109,7 @@ class Stop(Ask[None]):
 
 
 SupervisorMessage: TypeAlias = (
-    AddServer | RemoveServer | RestartServer | EnableServer | DisableServer | EnsureConnected | Stop
+    AddServer | RemoveServer | ApplySpecs | RestartServer | EnableServer | DisableServer | EnsureConnected | Stop
 )
 
 
@@ -137,8 +156,15 @@ class ServerRemoved:
 
 
 @frozen
+class Reorder:
+    """The configuration has another order now: names of its servers. Those that it does not name come last."""
+
+    names: tuple[str, ...]
+
+
+@frozen
 class Flush(Ask[None]):
     """Publish now what was told before. Answered when it is published."""
 
 
-RegistryMessage: TypeAlias = StatusChanged | ServerListed | ServerRemoved | Flush
+RegistryMessage: TypeAlias = StatusChanged | ServerListed | ServerRemoved | Reorder | Flush

@@ -20,7 +20,15 @@ import trio
 from attrs import define, evolve, field, frozen
 
 from mcp_actors.actors.mailbox import Envelope, Mailbox
-from mcp_actors.actors.messages import Flush, Listing, RegistryMessage, ServerListed, ServerRemoved, StatusChanged
+from mcp_actors.actors.messages import (
+    Flush,
+    Listing,
+    RegistryMessage,
+    Reorder,
+    ServerListed,
+    ServerRemoved,
+    StatusChanged,
+)
 from mcp_actors.tools.catalog import Catalog
 
 if TYPE_CHECKING:
@@ -108,6 +116,8 @@ class Registry:
         # Names told of since the last publication. The supervisor tells of each server once before any of them moves,
         # in the order of the configuration, so that order of arrival is that order (invariant 10).
         self._touched: dict[str, None] = {}
+        # Name -> its place, once somebody said so; until then order of arrival is what counts.
+        self._places: dict[str, int] = {}
         self._watchers: set[Watcher] = set()
         self._published = trio.Event()
 
@@ -144,7 +154,7 @@ class Registry:
             while not isinstance(envelope.message, Flush):
                 with envelope:
                     self._apply(envelope.message)
-                envelope = await self.mailbox.receive()
+                envelope = self.mailbox.receive_nowait() or await self.mailbox.receive()
         with envelope:
             self._publish()
             if isinstance(envelope.message, Flush):
@@ -171,6 +181,8 @@ class Registry:
                 self._announce(StatusChange(name, self._statuses.pop(name, None), None))
                 self._withdraw(name)
                 self._touched[name] = None
+            case Reorder(names):
+                self._places = {name: place for place, name in enumerate(names)}
             case Flush():
                 pass
 
@@ -199,6 +211,9 @@ class Registry:
             is_up = status is not None and status.is_connected
             offers[name] = listing.tools if is_up and listing is not None else None
         self._touched.clear()
+        if self._places:
+            last = len(self._places)
+            servers = dict(sorted(servers.items(), key=lambda item: self._places.get(item[0], last)))
         self.snapshot = Snapshot(
             version=previous.version + 1,
             servers=servers,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 import trio
 from attrs import define
 
-from mcp_actors.actors.child import Child
+from mcp_actors.actors.child import SHUTDOWN, Child
 from mcp_actors.actors.mailbox import Envelope, Mailbox
 from mcp_actors.actors.messages import (
     AddServer,
@@ -158,7 +158,7 @@ class Supervisor:
             case Stop():
                 async with trio.open_nursery() as stopping:
                     for tended in self._tended.values():
-                        stopping.start_soon(tended.child.disable, "shutdown")
+                        stopping.start_soon(tended.child.disable, SHUTDOWN)
         return None
 
     async def _add(self, spec: ServerSpec) -> None:

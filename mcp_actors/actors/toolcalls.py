@@ -73,18 +73,19 @@ async def call_tool(connection: Connection, tool: Tool, arguments: JsonObject, o
         annotations=tool.annotations if options.may_repeat else None,
         is_repeat_allowed=options.may_repeat,
     )
-    try:
-        complete = await ask(headers=_mirrored(connection, tool, arguments))
-    except RpcError as error:
-        if not (connection.is_mirroring and wants_refresh(error, is_retry=False)):
-            raise
-        # The server knows another schema than we: learn it, and call once more with its headers.
-        fresh = next((found for found in await connection.lists.refresh_tools() if found.name == tool.name), tool)
-        complete = await ask(headers=_mirrored(connection, fresh, arguments))
-    connection.served += 1
-    if complete.result_type == "task" or task is not None:
-        return await _follow(connection, complete, options)
-    return complete.result
+    with connection.users:
+        try:
+            complete = await ask(headers=_mirrored(connection, tool, arguments))
+        except RpcError as error:
+            if not (connection.is_mirroring and wants_refresh(error, is_retry=False)):
+                raise
+            # The server knows another schema than we: learn it, and call once more with its headers.
+            fresh = next((found for found in await connection.lists.refresh_tools() if found.name == tool.name), tool)
+            complete = await ask(headers=_mirrored(connection, fresh, arguments))
+        connection.served += 1
+        if complete.result_type == "task" or task is not None:
+            return await _follow(connection, complete, options)
+        return complete.result
 
 
 async def _follow(connection: Connection, complete: Complete, options: CallOptions) -> bytes:
@@ -112,7 +113,9 @@ async def resume_task(connection: Connection, handle: TaskHandle) -> bytes:
     Cancellation:
         As `follow_task`.
     """
-    return await follow_task(connection, TaskCourse(handle, connection.answering.capabilities, trio.current_time()))
+    course = TaskCourse(handle, connection.answering.capabilities, trio.current_time())
+    with connection.users:
+        return await follow_task(connection, course)
 
 
 def _task_params(connection: Connection, tool: Tool) -> JsonObject | None:

@@ -160,7 +160,10 @@ class Wire:
 
     def give_up(self, reason: str) -> None:
         """End it from our side as broken: calls fail at once, the connection ends with this error."""
-        error = TransportBroken(server=self.server, reason=reason)
+        self.end(TransportBroken(server=self.server, reason=reason))
+
+    def end(self, error: McpActorsError) -> None:
+        """End it from our side with this error, which calls and connection fail with."""
         self.close(error)
         self._nursery.start_soon(_raise, error)
 
