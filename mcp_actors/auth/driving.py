@@ -8,46 +8,47 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from mcp_actors.auth.messages import Asking, Flow, Sources, Visit, WebAnswer, WebRequest
 from mcp_actors.errors import AuthRequired
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
-    from typing import Protocol
 
     from mcp_actors.auth.grants import DeviceCode
-
-    class Reception(Protocol):
-        """A place where a person arrives after a visit: already listening."""
-
-        redirect_uri: str
-
-        async def visit(self, url: str) -> str:
-            """Send the person to `url`; returns the whole URL that it led back to."""
-            ...
-
-    class Prompter(Protocol):
-        """What a door supplies so that a person can sign in."""
-
-        def receive(self, *, fixed: str | None, preferred: str | None) -> AbstractAsyncContextManager[Reception]:
-            """Open a place to arrive at.
-
-            Args:
-                fixed: the redirect URI that it must have; None: any.
-                preferred: the one that a registration has, best kept.
-            """
-            ...
-
-        async def show_code(self, code: DeviceCode) -> None:
-            """Show a code to type in elsewhere; returns at once."""
-            ...
-
 
 __all__ = ["Fetch", "Prompter", "Reception", "drive", "drive_visiting", "real_sources"]
 
 T = TypeVar("T")
+
+
+class Reception(Protocol):
+    """A place where a person arrives after a visit: already listening."""
+
+    redirect_uri: str
+
+    async def visit(self, url: str) -> str:
+        """Send the person to `url`; returns the whole URL that it led back to."""
+        ...
+
+
+class Prompter(Protocol):
+    """What a door supplies so that a person can sign in."""
+
+    def receive(self, *, fixed: str | None, preferred: str | None) -> AbstractAsyncContextManager[Reception]:
+        """Open a place to arrive at.
+
+        Args:
+            fixed: the redirect URI that it must have; None: any.
+            preferred: the one that a registration has, best kept.
+        """
+        ...
+
+    async def show_code(self, code: DeviceCode) -> None:
+        """Show a code to type in elsewhere; returns at once."""
+        ...
+
 
 # Makes one request; raises `AuthFailed` where it must not be made, `ConnectFailed` where no answer came.
 Fetch: TypeAlias = Callable[[WebRequest], Awaitable[WebAnswer]]

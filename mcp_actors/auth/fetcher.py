@@ -115,14 +115,14 @@ async def resolve_name(host: str) -> Sequence[str]:
 class SafeFetcher:
     """Fetches for one MCP server. Construction does no I/O."""
 
-    _server_url: str = field(repr=place_of)
-    _exchange: Exchange = field(repr=False)
-    _resolve: Resolve = field(default=resolve_name, repr=False)
+    _server_url: str = field(repr=place_of, alias="server_url")
+    _exchange: Exchange = field(repr=False, alias="exchange")
+    _resolve: Resolve = field(default=resolve_name, repr=False, alias="resolve")
     # Whether a proxy makes the connection to a URL: then the name is resolved there, and only its text is judged here.
-    _is_proxied: Callable[[str], bool] = field(default=lambda _url: False, repr=False)
+    _is_proxied: Callable[[str], bool] = field(default=lambda _url: False, repr=False, alias="is_proxied")
     # By configuration: private and link-local addresses may be asked.
-    _allows_private: bool = False
-    _timeout: float = TIMEOUT
+    _allows_private: bool = field(default=False, alias="allows_private")
+    _timeout: float = field(default=TIMEOUT, alias="timeout")
     # How near the MCP server is; None until it is needed.
     _nearness: int | None = field(default=None, init=False)
 

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Errand",
     "authorization_url",
+    "check_pkce",
     "choose_presentation",
     "find",
     "is_dpop_used",

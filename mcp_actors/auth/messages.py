@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Generator, Mapping
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 from urllib.parse import urlencode
 
 from attrs import field, frozen
@@ -94,8 +94,8 @@ class Visit:
 
 # Yields requests, is sent answers, returns a T.
 Asking: TypeAlias = Generator[WebRequest, WebAnswer, T]
-# The same with visits, which are answered with a URL.
-Flow: TypeAlias = Generator[WebRequest | Visit, WebAnswer | str, T]
+# The same with visits, which are answered with a URL. What is sent depends on what was yielded; no type can say that.
+Flow: TypeAlias = Generator[WebRequest | Visit, Any, T]
 
 
 @frozen

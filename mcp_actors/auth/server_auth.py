@@ -89,12 +89,12 @@ class ServerAuth:
     # The login that is kept; silent grants keep theirs in memory.
     keeper: Keeper = field(repr=False)
     fetch: Fetch = field(repr=False)
-    _sources: Sources = field(repr=False)
+    _sources: Sources = field(repr=False, alias="sources")
     # Mints tokens without a person; None: a person signs in.
     minter: Minter | None = field(default=None, repr=False)
     # Who asked for a login lately, and under which key this server stands there; None: nowhere.
-    _cache: NeedsAuthCache | None = field(default=None, repr=False)
-    _cache_key: str | None = None
+    _cache: NeedsAuthCache | None = field(default=None, repr=False, alias="cache")
+    _cache_key: str | None = field(default=None, alias="cache_key")
     # Asks a person; None: there is none, fail typed.
     prompter: Prompter | None = field(default=None, repr=False)
     # One person signs in once, however many calls want it.
