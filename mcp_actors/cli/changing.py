@@ -43,29 +43,21 @@ __all__ = [
 SCOPES: Final = ("local", "user", "project")
 TRANSPORTS: Final = ("stdio", "http", "sse", "ws")
 _URL: Final = re.compile(r"(?i)(https?|wss?)://")
-_WHERE: Final = (
-    "say where with -s: project (.mcp.json of this project), local or user (~/.claude.json, which Claude Code reads "
-    "and writes too: it is changed only when you say so)"
-)
+# Private to this user and this project (S040): in ~/.claude.json, which Claude Code reads and writes too.
+_DEFAULT_SCOPE: Final = "local"
 
 
 def add_scope(parser: argparse.ArgumentParser) -> None:
     """Add the options of every verb that writes a configuration file."""
-    parser.add_argument("-s", "--scope", choices=SCOPES, help="which file to write; there is no default")
+    parser.add_argument("-s", "--scope", choices=SCOPES, help="which file to write (local)")
     parser.add_argument(
         "--dry-run", action="store_true", help="print the change as a diff, secrets starred; write nothing"
     )
 
 
-def scope_of(own: argparse.Namespace, hint: str = "") -> str:
-    """The scope that was asked for.
-
-    Raises:
-        UsageError: none was.
-    """
-    if own.scope is None:
-        raise UsageError(_WHERE + hint)
-    return str(own.scope)
+def scope_of(own: argparse.Namespace) -> str:
+    """The scope that was asked for, else the default (S040)."""
+    return str(own.scope or _DEFAULT_SCOPE)
 
 
 # ── add ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -282,7 +274,7 @@ def run_remove(shared: GlobalOptions, own: argparse.Namespace) -> int:
 
     places = places_of()
     refuse_when_managed(places)
-    destination = destination_of(scope_of(own, _found_in(own.name, places)), places)
+    destination = destination_of(own.scope or _only_scope_of(own.name, places), places)
 
     def entries(held: JsonObject) -> Mapping[str, None]:
         if own.name not in held:
@@ -295,8 +287,12 @@ def run_remove(shared: GlobalOptions, own: argparse.Namespace) -> int:
     return OK
 
 
-def _found_in(name: str, places: Places) -> str:
-    """Which scopes define `name`, as the end of a sentence; empty when none does."""
+def _only_scope_of(name: str, places: Places) -> str:
+    """The scope that defines `name`; the default where none does.
+
+    Raises:
+        UsageError: several do.
+    """
     from mcp_actors.cli.destinations import destination_of
     from mcp_actors.errors import ConfigError
     from mcp_actors.writing import plan_change
@@ -310,4 +306,6 @@ def _found_in(name: str, places: Places) -> str:
                 found.append(scope)
         except ConfigError:
             continue
-    return f"\n{name} is defined in: {', '.join(found)}" if found else ""
+    if len(found) > 1:
+        raise UsageError(f"{name} is defined in several scopes, say which with -s: {', '.join(found)}")
+    return found[0] if found else _DEFAULT_SCOPE

@@ -2,8 +2,8 @@
 
 What this is not: how a text is edited (`config.editing`) or a file is written (`writing`).
 
-Rule 1: ``~/.claude.json`` belongs to another program too. It is written only where ``-s user`` or ``-s local`` says so
-(S042); no verb has a default scope.
+Rule 1: ``~/.claude.json`` belongs to another program too. It is written by those verbs alone, for the scopes user and
+local (S040, S042).
 """
 
 from __future__ import annotations

@@ -119,15 +119,16 @@ def test_a_subfolder_is_the_same_project(home, project):
     assert list(servers_of("project", home, project)) == ["b"]
 
 
-@pytest.mark.parametrize("line", ["add docs x", "add-json docs {}", "remove docs", "import cursor"])
-def test_nothing_is_written_where_nobody_said(line, home, project):
-    """Without -s no file is chosen: the one of Claude Code is written only when told (S042)."""
-    done = run(*line.split(), cwd=project)
+def test_local_is_the_default_scope(home, project):
+    """Without -s a server is private to this user and project; remove finds it where it stands (S040)."""
+    assert run("add", "docs", "x", cwd=project).returncode == 0
+    assert run("add", "-s", "project", "shared", "x", cwd=project).returncode == 0
 
-    assert done.returncode == 2
-    assert "-s" in done.stderr
-    assert not (home / ".claude.json").exists()
-    assert not (project / ".mcp.json").exists()
+    assert list(servers_of("local", home, project)) == ["docs"]
+    assert run("remove", "docs", cwd=project).returncode == 0
+    assert run("remove", "shared", cwd=project).returncode == 0
+    assert list(servers_of("local", home, project)) == []
+    assert list(servers_of("project", home, project)) == []
 
 
 def test_remove_says_where_a_name_is(home, project):
@@ -135,7 +136,10 @@ def test_remove_says_where_a_name_is(home, project):
     run("add", "-s", "local", "docs", "x", cwd=project)
     run("add", "-s", "project", "docs", "x", cwd=project)
 
-    assert "docs is defined in: local, project" in run("remove", "docs", cwd=project).stderr
+    done = run("remove", "docs", cwd=project)
+
+    assert done.returncode == 2
+    assert "say which with -s: local, project" in done.stderr
 
 
 @pytest.mark.parametrize(
