@@ -149,6 +149,11 @@ class Runtime:
                 return {name: servers[name] for name in wanted}
             await self._registry.wait_published()
 
+    async def wait_published(self) -> Snapshot:
+        """Wait for the next snapshot: some server's state or lists changed. Cancellation: safe."""
+        await self._registry.wait_published()
+        return self.snapshot
+
     # ── calling ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def call_tool(
@@ -350,7 +355,7 @@ async def open_runtime(
         for warning in warnings:
             logger.warning("%s", warning)
     loaded = load_any(config, environ)
-    hurry = Hurry()
+    hurry, host = Hurry(), host or Host()
     registry = Registry(window=settings.publish_window)
     if transports is None:
         journal = None if state_dir is None else await sweep_and_open(state_dir / "children", settings, hurry=hurry)
@@ -363,14 +368,14 @@ async def open_runtime(
         registry.mailbox.ref,
         transports,
         chance=_chance,
-        host=Host() if host is None else host,
+        host=host,
         admit=lambda spec: apply_policy((spec,), policy)[0],
     )
     runtime = Runtime(settings, registry, supervisor, loaded, hurry)
-    closing = trio.Event()
+    closing, keepers = trio.Event(), [partial(keeper, runtime) for keeper in host.keepers]
     try:
         async with trio.open_nursery() as nursery:
-            await nursery.start(keep_house, registry, supervisor, loaded.specs, closing, _stop_bound(settings))
+            await nursery.start(keep_house, registry, supervisor, loaded.specs, closing, _stop_bound(settings), keepers)
             try:
                 yield runtime
             finally:

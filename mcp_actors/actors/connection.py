@@ -29,7 +29,7 @@ from mcp_actors.config.specs import RemoteTarget
 from mcp_actors.errors import AuthRequired, McpActorsError, TransportBroken, TransportClosed
 from mcp_actors.protocol.cache import ResponseCache
 from mcp_actors.protocol.clocks import resolve_timeouts
-from mcp_actors.protocol.events import LogReceived
+from mcp_actors.protocol.events import ElicitationCompleted, LogReceived
 from mcp_actors.protocol.session import SessionSettings
 from mcp_actors.protocol.types import Era
 from mcp_actors.transports.base import Diagnostics
@@ -185,9 +185,11 @@ class Connection:
         self._expired.set()
 
     def heard(self, event: Event[Slot]) -> None:
-        """Pass log messages on; nobody here waits for more."""
+        """Pass on log messages, and that a page is done; nobody here waits for more."""
         if isinstance(event, LogReceived):
             self.listening.log_received(event)
+        elif isinstance(event, ElicitationCompleted) and self._host.page_done is not None:
+            self._host.page_done(self.spec.name, event.elicitation_id)
         logger.debug("[MCP:%s] < %s", self.spec.name, type(event).__name__)
 
     # ── data plane ───────────────────────────────────────────────────────────────────────────────────────────────────

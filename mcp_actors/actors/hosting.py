@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Final, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import trio
 from attrs import field, frozen
@@ -22,10 +23,14 @@ from mcp_actors.errors import RpcError
 from mcp_actors.protocol.features import TASKS_EXTENSION
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from mcp_actors.actors.registry import Snapshot, Watcher
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.protocol.types import RequestId
+    from mcp_actors.tools.results import ToolResult
 
-__all__ = ["ASKS_A_PERSON", "Answering", "Handler", "Host", "ServerRequest"]
+__all__ = ["ASKS_A_PERSON", "Answering", "Handler", "Host", "Housemate", "Keeper", "ServerRequest"]
 
 logger = logging.getLogger("mcp_actors.connection")
 
@@ -56,6 +61,31 @@ CAPABILITIES: Final[Mapping[str, str]] = {
 ASKS_A_PERSON: Final = frozenset({"sampling/createMessage", "elicitation/create"})
 
 
+class Housemate(Protocol):
+    """What a keeper may ask of the runtime that it lives with; see `Runtime` for each."""
+
+    @property
+    def snapshot(self) -> Snapshot: ...
+
+    def watch(self) -> AbstractContextManager[Watcher]: ...
+
+    async def call_tool(self, name: str, arguments: JsonObject | None = None) -> ToolResult: ...
+
+
+class Keeper(Protocol):
+    """A task that a host needs beside the servers, such as the one that holds their questions."""
+
+    async def __call__(
+        self, runtime: Housemate, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+    ) -> None:
+        """Run until cancelled: begun before the first server, cancelled after the last one has ended."""
+        ...
+
+
+# Makes a legacy call, and where the server wants pages to be visited first (-32042), again afterwards (S207).
+WithPages: TypeAlias = Callable[[str, Callable[[], Awaitable[bytes]]], Awaitable[bytes]]
+
+
 @frozen
 class Host:
     """What the program that embeds the fleet offers to its servers."""
@@ -66,6 +96,12 @@ class Host:
     settings: Mapping[str, JsonObject] = field(factory=dict)
     # Whether a call may become a task where the server offers that; one that the server insists on always may.
     wants_tasks: bool = False
+    # Tasks that live in the runtime's house.
+    keepers: tuple[Keeper, ...] = ()
+    # Told when a server says that a page is done: its name and the elicitation's id (S290). Must not block or raise.
+    page_done: Callable[[str, str], None] | None = None
+    # Sees pages through, in the place of the plain way of `rounds`, which asks the handler and takes its word.
+    with_pages: WithPages | None = None
 
     @property
     def capabilities(self) -> JsonObject:
@@ -98,6 +134,12 @@ class Answering:
     def methods(self) -> frozenset[str]:
         """What there are handlers for."""
         return frozenset(self._host.handlers)
+
+    @property
+    def with_pages(self) -> Callable[[Callable[[], Awaitable[bytes]]], Awaitable[bytes]] | None:
+        """The host's own way to have pages visited; None where it has none."""
+        with_pages = self._host.with_pages
+        return None if with_pages is None else partial(with_pages, self._server)
 
     async def answer(self, request_id: RequestId, method: str, params: JsonObject) -> JsonObject | RpcError | None:
         """Run the handler and give its answer: a result, a refusal, or None for a request that was withdrawn."""

@@ -12,7 +12,7 @@ import trio
 from mcp_actors.actors.messages import Flush, Stop
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from mcp_actors.actors.registry import Registry
     from mcp_actors.actors.supervisor import Supervisor
@@ -27,15 +27,21 @@ async def keep_house(
     specs: Iterable[ServerSpec],
     closing: trio.Event,
     bound: float,
+    keepers: Iterable[Callable[..., Awaitable[None]]] = (),
     *,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Run the actors until `closing`, then stop them in order: the servers first, then who tells of them.
 
+    Args:
+        keepers: what else lives here, begun first and ended last (`hosting.Keeper`, with its runtime).
+
     Cancellation:
         Until it has started; after that only `closing` ends it, within `bound` seconds.
     """
     async with trio.open_nursery() as actors:
+        for keeper in keepers:
+            await actors.start(keeper)
         await actors.start(registry.run)
         await actors.start(supervisor.run, specs)
         await registry.mailbox.ref.ask(Flush())  # every server has a status from the first moment

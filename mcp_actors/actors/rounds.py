@@ -83,6 +83,8 @@ async def ask_with_pages(answering: Answering, ask: Callable[[], Awaitable[bytes
     Source:
         S207, F10.
     """
+    if answering.with_pages is not None:
+        return await answering.with_pages(ask)
     for _ in range(MAX_PAGES):
         try:
             return await ask()
