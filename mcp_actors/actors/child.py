@@ -8,10 +8,8 @@ from the supervisor's tasks: they change what is wanted, end the life in progres
 
 from __future__ import annotations
 
-import json
 import logging
 import math
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 import trio
@@ -22,7 +20,8 @@ from mcp_actors.actors.lifecycle import Phase, ServerState, ServerStatus, advanc
 from mcp_actors.actors.listening import Listening
 from mcp_actors.actors.messages import StatusChanged
 from mcp_actors.actors.restarts import Exit, ExitKind, History, Leave, Park, RestartAfter, classify, decide, may_start
-from mcp_actors.errors import McpActorsError, ServerNotReady, TransportClosed, TransportError
+from mcp_actors.actors.telling import REMEDIES, capability_summary, describe_end
+from mcp_actors.errors import ServerNotReady, TransportClosed
 from mcp_actors.protocol.types import Era
 
 if TYPE_CHECKING:
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from mcp_actors.actors.messages import RegistryMessage
     from mcp_actors.config.settings import Settings
     from mcp_actors.config.specs import ServerSpec
-    from mcp_actors.protocol.types import ServerInfo
     from mcp_actors.transports.base import Transport
 
 __all__ = ["Child"]
@@ -42,27 +40,6 @@ logger = logging.getLogger("mcp_actors.supervisor")
 
 # A legacy verdict is believed for a day: a stale one would work silently for ever (spec_client 3.3).
 LEGACY_VERDICT_LIFE: Final = 24 * 3600.0
-
-# Reason code -> what a person can do about it. Codes that need nothing are not listed.
-REMEDIES: Final[dict[str, str]] = {
-    "needs-auth": "log in: mcp-actors login {name}",
-    "crash-loop": "see its error, then restart it",
-    "gave-up": "see its error, then restart it",
-    "refused": "correct its configuration, then restart it",
-    "user": "enable it",
-    "pending-approval": "approve it: mcp-actors --approve-project, or MCP_ACTORS_APPROVE_PROJECT=1",
-    "policy": "ask your administrator",
-}
-
-
-def _capability_summary(info: ServerInfo) -> str:
-    """Compact JSON of what a server offers, for the log (S351)."""
-    resources = info.capabilities.get("resources")
-    summary = {f"has{kind.capitalize()}": info.has(kind) for kind in ("tools", "prompts", "resources")}
-    summary["hasResourceSubscribe"] = isinstance(resources, Mapping) and resources.get("subscribe") is True
-    version = info.implementation.get("version")
-    return json.dumps({**summary, "serverVersion": version}, separators=(",", ":"), default=str)
-
 
 # Reason code of a server that stops because the whole runtime does.
 SHUTDOWN: Final = "shutdown"
@@ -168,7 +145,8 @@ class Child:
             logger.info("[MCP:%s] ended reason=%s", self.spec.name, end.reason)
         else:
             logger.debug("[MCP:%s] stopped", self.spec.name)
-        self._last_error = None if end.kind is ExitKind.SHUTDOWN else self._tell(error, connection)
+        told = None if end.kind is ExitKind.SHUTDOWN else error
+        self._last_error = describe_end(told, connection.diagnostics(), self._connect_timeout)
         return end
 
     async def _connect(self, connection: Connection, life: trio.Nursery) -> tuple[float, float]:
@@ -195,7 +173,7 @@ class Child:
             "[MCP:%s] connect.complete transport=%s elapsed_ms=%d revision=%s",
             self.spec.name, self.spec.transport, round((ready - opened) * 1000), info.revision,
         )  # fmt: skip
-        logger.debug("[MCP:%s] capabilities %s", self.spec.name, _capability_summary(info))
+        logger.debug("[MCP:%s] capabilities %s", self.spec.name, capability_summary(info))
         await self._report_life(
             ServerState.PENDING,
             Phase.LISTING,
@@ -299,9 +277,10 @@ class Child:
             await self._report(self.status.state, Phase.STOPPING, "reload")
             with trio.move_on_after(drain):
                 await connection.users.leave()
-        self._end_life()
-        if self.status.state is ServerState.CONNECTED:
-            await self._report(ServerState.PENDING, Phase.STOPPING, "reload", pid=None, next_retry=None)
+        if connection is not None:
+            connection.close(TransportClosed(server=self.spec.name))
+            if self.status.state is ServerState.CONNECTED:
+                await self._report(ServerState.PENDING, Phase.STOPPING, "reload")
 
     def retired(self) -> None:
         """Nothing of it lives any more: whoever waits for it looks again."""
@@ -379,24 +358,6 @@ class Child:
     def _remedy(self, reason: str) -> str | None:
         remedy = REMEDIES.get(reason)
         return None if remedy is None else remedy.format(name=self.spec.name)
-
-    def _tell(self, error: BaseException | None, connection: Connection) -> str | None:
-        """What went wrong, in a few lines, with what the server said before."""
-        if error is None:
-            return None
-        if isinstance(error, trio.TooSlowError):
-            text = f"no answer to the handshake within {self._connect_timeout:g} s"
-        elif isinstance(error, TransportError):
-            return error.describe()
-        else:
-            text = error.describe() if isinstance(error, McpActorsError) else f"{type(error).__name__}: {error}"
-        seen = connection.diagnostics()
-        lines = [
-            text,
-            *(f"  | {line}" for line in seen.stderr_tail),
-            *(f"  stdout: {line}" for line in seen.noise_tail),
-        ]
-        return "\n".join(lines)
 
     @property
     def _connect_timeout(self) -> float:

@@ -8,6 +8,11 @@ Rules.
 2. Permits are two sliding pools, local and remote (S105); a child takes one when an attempt starts and gives it back at
    READY, so waiting costs no connect timeout and a slow server holds up no more than its own place.
 3. The loop never waits on a peer: what can take long runs in the supervisor's nursery (mailbox, law 7).
+4. What is wanted under a name is noted when its message is read, so that of two wishes the later one holds, however
+   long the first takes. Who has its turn under a name carries out the newest wish; the others find it done.
+5. A changed server gets another generation: new calls wait, the old child's calls in flight end or run out of time, it
+   stops, the new one starts. Never both at once, over whatever transport: two live trees under one name could hold the
+   same lock, port or file (invariant 2), and their questions and log lines could not be told apart.
 """
 
 from __future__ import annotations
@@ -16,16 +21,18 @@ import difflib
 from typing import TYPE_CHECKING, Final
 
 import trio
-from attrs import define
+from attrs import define, evolve
 
-from mcp_actors.actors.child import SHUTDOWN, Child
+from mcp_actors.actors.child import Child
 from mcp_actors.actors.mailbox import Envelope, Mailbox
 from mcp_actors.actors.messages import (
     AddServer,
+    ApplySpecs,
     DisableServer,
     EnableServer,
     EnsureConnected,
     RemoveServer,
+    Reorder,
     RestartServer,
     ServerRemoved,
     StatusChanged,
@@ -33,11 +40,12 @@ from mcp_actors.actors.messages import (
     SupervisorMessage,
 )
 from mcp_actors.config.specs import Batch
-from mcp_actors.errors import McpActorsError, UnknownServer
+from mcp_actors.errors import McpActorsError, ServerNotReady, UnknownServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from mcp_actors.actors.connection import Connection
     from mcp_actors.actors.hosting import Host
     from mcp_actors.actors.mailbox import Ref
     from mcp_actors.actors.messages import RegistryMessage
@@ -88,8 +96,12 @@ class Supervisor:
         self._admit = admit
         # Name -> its child; removed children are gone from here at once.
         self._tended: dict[str, _Tended] = {}
-        # Held while the table of children changes over an await.
-        self._roster = trio.Lock()
+        # Name -> what should run under it, None: nothing; until somebody has its turn (rule 4).
+        self._wishes: dict[str, ServerSpec | None] = {}
+        # Name -> set when whoever replaces or removes its child is done.
+        self._turns: dict[str, trio.Event] = {}
+        # No child begins any more.
+        self._is_stopping = False
         self._nursery: trio.Nursery
 
     async def run(
@@ -107,6 +119,7 @@ class Supervisor:
                 task_status.started()
                 while True:
                     envelope = await self.mailbox.receive()
+                    self._note(envelope.message)
                     self._nursery.start_soon(self._handle, envelope)
 
     async def _adopt(self, spec: ServerSpec, first_generation: int = 0) -> None:
@@ -141,46 +154,109 @@ class Supervisor:
                 assert envelope.reply is not None
                 envelope.reply.fail(error)
 
+    def _note(self, message: SupervisorMessage) -> None:
+        match message:
+            case AddServer(spec):
+                self._wishes[spec.name] = spec
+            case RemoveServer(name):
+                self._wishes[name] = None
+            case ApplySpecs(put, removed):
+                self._wishes |= {spec.name: spec for spec in put} | dict.fromkeys(removed)
+            case Stop():
+                self._is_stopping = True
+            case _:
+                pass
+
     async def _obey(self, message: SupervisorMessage) -> object:
         match message:
             case AddServer(spec):
-                await self._add(spec)
+                await self._fulfil(spec.name)
             case RemoveServer(name):
-                await self._remove(name)
+                await self._fulfil(name)
+            case ApplySpecs():
+                await self._apply(message)
             case RestartServer(name):
-                await self._find(name).child.restart()
+                await (await self._settled(name)).restart()
             case EnableServer(name):
-                await self._find(name).child.enable()
+                await (await self._settled(name)).enable()
             case DisableServer(name, reason):
                 await self._find(name).child.disable(reason)
             case EnsureConnected(name):
-                return await self._find(name).child.ensure()
+                return await self._ensure(name)
             case Stop():
                 async with trio.open_nursery() as stopping:
                     for tended in self._tended.values():
-                        stopping.start_soon(tended.child.disable, SHUTDOWN)
+                        stopping.start_soon(tended.child.disable, "shutdown")
         return None
 
-    async def _add(self, spec: ServerSpec) -> None:
-        async with self._roster:
-            old = self._tended.get(spec.name)
-            generation = 0
+    async def _apply(self, wanted: ApplySpecs) -> None:
+        await self._registry.tell(Reorder(wanted.order))
+        async with trio.open_nursery() as changing:
+            for name in wanted.removed:
+                if name in self._tended:
+                    changing.start_soon(self._fulfil, name)
+                else:
+                    self._wishes.pop(name, None)
+            for spec in wanted.put:
+                if spec.name in self._tended:
+                    changing.start_soon(self._fulfil, spec.name, wanted.drain)
+            for spec in wanted.put:  # new ones queue in order
+                if spec.name not in self._tended:
+                    await self._fulfil(spec.name)
+
+    async def _fulfil(self, name: str, drain: float = 0.0) -> None:
+        """Carry out the newest wish for this name (rule 4). Raises `UnknownServer`."""
+        while (other := self._turns.get(name)) is not None:
+            await other.wait()
+        if name not in self._wishes:
+            return
+        spec = self._wishes.pop(name)
+        old = self._find(name) if spec is None else self._tended.get(name)
+        self._turns[name] = done = trio.Event()
+        try:
             if old is not None:
-                await self._end(old)
-                generation = old.child.status.generation
-            await self._adopt(spec, generation)
+                if spec is None:
+                    await old.child.disable("removed")
+                await self._end(old, drain)
+            if spec is None:
+                del self._tended[name]
+                await self._registry.tell(ServerRemoved(name))
+            elif not self._is_stopping:
+                await self._replace(old, spec)
+        finally:
+            del self._turns[name]
+            done.set()
 
-    async def _remove(self, name: str) -> None:
-        async with self._roster:
-            tended = self._find(name)
-            await self._end(tended)
-            del self._tended[name]
-            await self._registry.tell(ServerRemoved(name))
+    async def _replace(self, old: _Tended | None, spec: ServerSpec) -> None:
+        generation = 0
+        if old is not None:
+            generation = old.child.status.generation
+            if old.child.is_held and spec.is_enabled:
+                spec = evolve(spec, is_enabled=False, disabled_reason="user")  # sticks (S128)
+        await self._adopt(spec, generation)
 
-    async def _end(self, tended: _Tended) -> None:
-        await tended.child.disable("removed")
+    async def _end(self, tended: _Tended, drain: float) -> None:
+        """End a child for good. Whoever waits for it meets its successor, or learns that there is none."""
+        await tended.child.retire(drain)
         tended.scope.cancel()
         await tended.gone.wait()
+        tended.child.retired()
+
+    async def _settled(self, name: str) -> Child:
+        """The child of this name, once nobody replaces it. Raises `UnknownServer`."""
+        while (other := self._turns.get(name)) is not None:
+            await other.wait()
+        return self._find(name).child
+
+    async def _ensure(self, name: str) -> Connection:
+        while True:
+            child = await self._settled(name)
+            try:
+                return await child.ensure()
+            except ServerNotReady:
+                # It may have been replaced meanwhile: then its successor is asked.
+                if name not in self._turns and self._find(name).child is child:
+                    raise
 
     def _find(self, name: str) -> _Tended:
         try:

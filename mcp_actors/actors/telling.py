@@ -1,0 +1,64 @@
+"""Owns what is said of a child in words: how its life ended, what a person can do, what it offers.
+
+What this is not: its states and reason codes (`lifecycle`), nor what follows from an end (`restarts`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from mcp_actors.errors import McpActorsError, TransportError
+
+if TYPE_CHECKING:
+    from mcp_actors.protocol.types import ServerInfo
+    from mcp_actors.transports.base import Diagnostics
+
+__all__ = ["REMEDIES", "capability_summary", "describe_end"]
+
+# Reason code -> what a person can do about it. Codes that need nothing are not listed.
+REMEDIES: Final[dict[str, str]] = {
+    "needs-auth": "log in: mcp-actors login {name}",
+    "crash-loop": "see its error, then restart it",
+    "gave-up": "see its error, then restart it",
+    "refused": "correct its configuration, then restart it",
+    "user": "enable it",
+    "pending-approval": "approve it: mcp-actors --approve-project, or MCP_ACTORS_APPROVE_PROJECT=1",
+    "policy": "ask your administrator",
+}
+
+
+def capability_summary(info: ServerInfo) -> str:
+    """Compact JSON of what a server offers, for the log (S351)."""
+    resources = info.capabilities.get("resources")
+    summary = {f"has{kind.capitalize()}": info.has(kind) for kind in ("tools", "prompts", "resources")}
+    summary["hasResourceSubscribe"] = isinstance(resources, Mapping) and resources.get("subscribe") is True
+    version = info.implementation.get("version")
+    return json.dumps({**summary, "serverVersion": version}, separators=(",", ":"), default=str)
+
+
+def describe_end(error: BaseException | None, seen: Diagnostics, connect_timeout: float) -> str | None:
+    """What went wrong with a life, in a few lines, with what the server said before; None when it ended in order.
+
+    Args:
+        error: what ended it.
+        seen: what its transport knew at the end.
+        connect_timeout: seconds that it had for the handshake.
+    """
+    if error is None:
+        return None
+    if isinstance(error, trio.TooSlowError):
+        text = f"no answer to the handshake within {connect_timeout:g} s"
+    elif isinstance(error, TransportError):
+        return error.describe()
+    else:
+        text = error.describe() if isinstance(error, McpActorsError) else f"{type(error).__name__}: {error}"
+    lines = [
+        text,
+        *(f"  | {line}" for line in seen.stderr_tail),
+        *(f"  stdout: {line}" for line in seen.noise_tail),
+    ]
+    return "\n".join(lines)
