@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import trio
 import trio.testing
 from attrs import evolve
-from tests.transports.stdio_kit import nobody_left
 
 from mcp_actors.actors.lifecycle import Phase, ServerState
 from mcp_actors.config.settings import Settings
@@ -19,6 +18,10 @@ from mcp_actors.config.specs import RestartPolicy, RestartType, ServerSpec, Stdi
 from mcp_actors.errors import TransportBroken
 from mcp_actors.runtime import Runtime, open_runtime
 from mcp_actors.testing.synthetic import synthetic_command
+from tests.transports.stdio_kit import nobody_left
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SETTINGS = Settings(connect_timeout=20.0, stop_interrupt=0.2, stop_terminate=0.2)
 FAST = RestartPolicy(backoff_first=0.01, backoff_max=0.02)
@@ -107,15 +110,14 @@ async def test_failed_connects_leave_at_most_one_child_tree(tmp_path: Path) -> N
     code = f"""
 import os, signal, time
 signal.signal(signal.SIGINT, lambda *_: None)
-others = [pid for pid in open({str(log)!r}).read().split() if os.path.exists("/proc/" + pid)] if os.path.exists({str(log)!r}) else []
+seen = open({str(log)!r}).read().split() if os.path.exists({str(log)!r}) else []
+others = [pid for pid in seen if os.path.exists("/proc/" + pid)]
 with open({str(log)!r}, "a") as file:
     file.write(f"{{os.getpid()}} " if not others else "OVERLAP ")
 time.sleep(60)
 """
     policy = evolve(FAST, max_tries=3)
-    spec = evolve(
-        script("mute", code), connect_timeout=0.4, restart_type=RestartType.PERMANENT, restart_policy=policy
-    )
+    spec = evolve(script("mute", code), connect_timeout=0.4, restart_type=RestartType.PERMANENT, restart_policy=policy)
 
     with nobody_left():
         async with open_runtime([spec], settings=evolve(SETTINGS, probe_timeout=0.1)) as runtime:
@@ -165,7 +167,7 @@ if os.fork() == 0:
     time.sleep(60)
 os.execv(sys.executable, [sys.executable, *COMMAND])
 """
-    command, args = synthetic_command()
+    _, args = synthetic_command()
     spec = script("wrapped", code.replace("COMMAND", repr(list(args))))
 
     with trio.fail_after(20), nobody_left():
@@ -184,6 +186,10 @@ os.execv(sys.executable, [sys.executable, *COMMAND])
                 nursery.start_soon(call)
                 await trio.testing.wait_all_tasks_blocked()
                 os.kill(pid, signal.SIGKILL)
+
+
+def children_noted(state_dir: Path) -> list[Path]:
+    return list(state_dir.glob("children/*.child"))
 
 
 async def test_what_a_killed_run_left_behind_is_stopped_by_the_next(tmp_path: Path) -> None:
@@ -214,9 +220,9 @@ trio.run(main)
         process.kill()
         await process.wait()
         await process.stdout.aclose()
-        noted = list(tmp_path.glob("children/*.child"))
+        noted = children_noted(tmp_path)
         with nobody_left():
             async with open_runtime([], settings=SETTINGS, state_dir=tmp_path):
-                left = list(tmp_path.glob("children/*.child"))
+                left = children_noted(tmp_path)
 
     assert (len(noted), left) == (1, [])

@@ -231,7 +231,6 @@ def test_every_setting_is_documented() -> None:
         for name in re.findall(r"""["'](MCP_[A-Z_]+|CLAUDE_[A-Z_]+)["']""", path.read_text("utf-8"))
     }
 
-
     assert names
     assert sorted(name for name in names if name not in reference) == []
 

@@ -77,12 +77,12 @@ class AuthDesk:
     _environ: Mapping[str, str] = field(repr=False)
     _store: CredentialStore = field(repr=False)
     # Where state is kept between runs; None: nowhere.
-    _state_dir: Path | None = None
+    _state_dir: Path | None = field(default=None, alias="state_dir")
     # Asks a person during a call; None: calls fail typed (D22).
-    _prompter: Prompter | None = field(default=None, repr=False)
-    _resolve: Resolve = field(default=resolve_name, repr=False)
-    _is_proxied: Callable[[str], bool] = field(default=lambda _url: False, repr=False)
-    _sources: Sources = field(factory=real_sources, repr=False)
+    _prompter: Prompter | None = field(default=None, repr=False, alias="prompter")
+    _resolve: Resolve = field(default=resolve_name, repr=False, alias="resolve")
+    _is_proxied: Callable[[str], bool] = field(default=lambda _url: False, repr=False, alias="is_proxied")
+    _sources: Sources = field(factory=real_sources, repr=False, alias="sources")
     # The company's identity provider, where it was set up; None: no XAA.
     _company: Company | None = field(default=None, init=False)
     _cache: NeedsAuthCache = field(init=False, repr=False)

@@ -12,7 +12,7 @@ Rule 4: what the server sent is not changed. A schema that is fine is handed on 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from attrs import define, field, frozen
 
@@ -20,7 +20,7 @@ from mcp_actors.tools.sanitise import is_list
 from mcp_actors.tools.schema_walk import REFERENCE_KEYWORDS, References, is_local, subschemas
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from mcp_actors.jsontypes import Json, JsonObject
 
@@ -109,7 +109,7 @@ def _is_plain(schema: JsonObject) -> bool:
         return False
     is_harmless = _HARMLESS.issuperset
     try:
-        for inner in properties.values():
+        for inner in cast("Iterable[JsonObject]", properties.values()):
             # Nine parameters of ten are of one known type and hold harmless keywords only; what is no object raises.
             if not (is_harmless(inner) and inner["type"] in _TYPES) and not _is_plain_parameter(inner):
                 return False
