@@ -94,6 +94,11 @@ class Asking:
         self._open: dict[str, int] = {}
 
     @property
+    def elicitor(self) -> Elicitor | None:
+        """Who gets forms and URLs answered."""
+        return self._elicitor
+
+    @property
     def capabilities(self) -> JsonObject:
         """What to declare."""
         return capabilities(self.kinds, has_sampling_tools=self._limits.has_tools)

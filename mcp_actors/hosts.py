@@ -1,0 +1,207 @@
+"""Owns the bridge from what answers questions (`actors.asking`) to what a runtime offers its servers (`Host`).
+
+What this is not: any answer, or who gives it. `open_runtime(host=...)` stays the one way in.
+
+Rules.
+
+1. Who answers lives in the runtime's house: there before the first server can ask, gone after the last one has ended.
+2. A server that is gone has no questions any more (S295).
+3. A hook's tool never connects anything (S313).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import trio
+
+from mcp_actors.actors.asking import Asking
+from mcp_actors.actors.elicitor import Elicitor
+from mcp_actors.actors.hook_runners import HookRunner
+from mcp_actors.actors.hosting import Host
+from mcp_actors.actors.questions import AnswerQuestion, CompleteUrl, WithdrawQuestions
+from mcp_actors.elicitation.requests import Kind, RefusedRequest
+from mcp_actors.errors import ActorGone, MailboxFull, RpcError, ServerNotReady, UnknownTool
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
+
+    from mcp_actors.actors.hosting import Housemate, ServerRequest
+    from mcp_actors.actors.questions import ElicitorEvent, PendingQuestion, Prompter
+    from mcp_actors.elicitation.handlers import Root, SamplingAnswer, SamplingLimits, SamplingRequest
+    from mcp_actors.elicitation.hooks import HookContext, Hooks
+    from mcp_actors.elicitation.policy import Policy
+    from mcp_actors.elicitation.requests import Answer
+    from mcp_actors.jsontypes import JsonObject
+    from mcp_actors.tools.results import ToolResult
+
+__all__ = ["Questions", "host_from"]
+
+logger = logging.getLogger("mcp_actors.asking")
+
+
+def host_from(asking: Asking, *, wants_tasks: bool = False) -> Host:
+    """Make the host that answers as `asking` does, and runs its elicitor beside the servers.
+
+    Args:
+        asking: who answers what; nothing else is declared (S110).
+        wants_tasks: as `Host.wants_tasks`.
+    """
+    keys = count(1)
+
+    async def answer(request: ServerRequest) -> JsonObject:
+        outcome = await asking.answer(request.server, next(keys), request.method, request.params)
+        if isinstance(outcome, RefusedRequest):
+            raise RpcError(server=request.server, code=outcome.code, message=outcome.message)
+        return outcome
+
+    declared = {name: part for name, part in asking.capabilities.items() if isinstance(part, dict)}
+    elicitor = asking.elicitor
+    if elicitor is None:
+        return Host(dict.fromkeys(asking.methods, answer), declared, wants_tasks)
+
+    def page_done(server: str, elicitation_id: str) -> None:
+        # A notice that finds no room is as one that was never sent: the person can still say that it is done.
+        with suppress(MailboxFull, ActorGone):
+            elicitor.mailbox.ref.tell_nowait(CompleteUrl(server, elicitation_id))
+
+    async def keep(runtime: Housemate, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        async with trio.open_nursery() as nursery:
+            await nursery.start(elicitor.run)
+            await nursery.start(_withdraw_of_the_gone, elicitor, runtime)
+            task_status.started()
+
+    return Host(
+        dict.fromkeys(asking.methods, answer),
+        declared,
+        wants_tasks,
+        keepers=(keep,),
+        page_done=page_done,
+        with_pages=asking.with_url_rounds if Kind.URL in asking.kinds else None,
+    )
+
+
+async def _withdraw_of_the_gone(
+    elicitor: Elicitor, runtime: Housemate, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+) -> None:
+    """Empty the queue of what dead servers asked. Runs until cancelled."""
+    with runtime.watch() as changes:
+        task_status.started()
+        async for change in changes:
+            was_up = change.old is not None and change.old.is_connected
+            if was_up and (change.new is None or not change.new.is_connected):
+                await elicitor.mailbox.ref.tell(WithdrawQuestions(change.name))
+
+
+class Questions:
+    """What servers may ask of a program, and who answers. Give its `host` to one `open_runtime`."""
+
+    def __init__(
+        self,
+        prompter: Prompter | None = None,
+        *,
+        policy: Policy | None = None,
+        hooks: Hooks | None = None,
+        context: HookContext | None = None,
+        environ: Mapping[str, str] | None = None,
+        project: Path | str | None = None,
+        report: Callable[[ElicitorEvent], None] | None = None,
+        sample: Callable[[SamplingRequest], Awaitable[SamplingAnswer | None]] | None = None,
+        limits: SamplingLimits | None = None,
+        roots: Iterable[Root] | None = None,
+        wants_tasks: bool = False,
+    ) -> None:
+        """Say who answers what. What nobody answers is not declared to servers (S110, F08).
+
+        Args:
+            prompter: asks a person, see `CallablePrompter` for a function.
+            policy: who answers forms; by default the person. Without prompter, policy and hooks nothing is elicited.
+            hooks: what looks at questions and answers (`elicitation.hooks.read_hooks`).
+            context: what hooks are told of us.
+            environ: environment of hooks; None: this process's.
+            project: where hooks run; None: the working directory.
+            report: takes each event; must not raise or block.
+            sample: the host's model.
+            limits: what a server gets of it.
+            roots: what servers may use.
+            wants_tasks: as `Host.wants_tasks`.
+
+        Raises:
+            ConfigError: one of the roots is none.
+        """
+        self._runtime: Housemate | None = None
+        self.elicitor: Elicitor | None = None
+        if prompter is not None or policy is not None or (hooks is not None and hooks.hooks):
+            self.elicitor = Elicitor(
+                prompter,
+                report=report or _note,
+                run_hook=HookRunner(
+                    dict(os.environ) if environ is None else environ,
+                    str(Path.cwd() if project is None else project),
+                    self._call_tool,
+                ),
+                policy=policy,
+                hooks=hooks,
+                context=context,
+            )
+        for warning in () if hooks is None else hooks.warnings:
+            logger.warning("%s", warning)
+        self.asking = Asking(self.elicitor, sample=sample, limits=limits, roots=roots)
+        host = host_from(self.asking, wants_tasks=wants_tasks)
+        self.host = Host(
+            host.handlers,
+            host.settings,
+            host.wants_tasks,
+            keepers=(self._move_in, *host.keepers),
+            page_done=host.page_done,
+            with_pages=host.with_pages,
+        )
+
+    @property
+    def pending(self) -> tuple[PendingQuestion, ...]:
+        """The open questions, oldest first. Reading has no side effects."""
+        return () if self.elicitor is None else self.elicitor.pending
+
+    async def answer(self, number: int, answer: Answer) -> Mapping[str, str]:
+        """Answer an open question at another door than the dialog.
+
+        Returns:
+            What is wrong with the answer: raw field name -> problem, "" for the whole; empty when it was taken.
+
+        Raises:
+            ActorGone: the runtime does not run.
+
+        Cancellation:
+            Safe. The answer may still be taken.
+        """
+        if self.elicitor is None:
+            raise ActorGone(actor="elicitor")
+        return await self.elicitor.mailbox.ref.ask(AnswerQuestion(number, answer))
+
+    async def _move_in(
+        self, runtime: Housemate, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+    ) -> None:
+        self._runtime = runtime
+        task_status.started()
+        try:
+            await trio.sleep_forever()
+        finally:
+            self._runtime = None
+
+    async def _call_tool(self, server: str, tool: str, arguments: JsonObject) -> ToolResult:
+        runtime = self._runtime
+        if runtime is None or server not in runtime.snapshot.connections:
+            raise ServerNotReady(server=server, state="not connected", reason="a hook's tool connects nothing")
+        found = runtime.snapshot.catalog.resolve_route(server, tool)
+        if found is None:
+            raise UnknownTool(server=server, name=f"{server}.{tool}", nearest=())
+        return await runtime.call_tool(found.callable_name, arguments)
+
+
+def _note(event: ElicitorEvent) -> None:
+    logger.debug("= %s", type(event).__name__)

@@ -1,0 +1,1 @@
+"""[door] For models.          What a model is offered, may call, and gets back."""

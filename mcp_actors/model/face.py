@@ -1,0 +1,397 @@
+"""Owns `ModelFace`: what a running fleet looks like to a model, from the list of tools to the result of a call.
+
+What this is not: a model's interface, or the agent's loop. Nothing of a server's reaches the wire changed: views are
+cleaned, arguments are put back.
+
+Rules.
+
+1. Every call of a model passes one check: deny, ask, mode, allow, person (S228, S234). A refusal is a result that the
+   model reads, not an exception: it may go another way.
+2. Whether structured content fits its schema is told, and counts against no server (fault 84); raising is opt-in.
+3. What takes time (schemas, pictures, files, the first index) runs in a thread.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+
+import trio
+from attrs import evolve, frozen
+
+from mcp_actors.errors import McpActorsError, RemoteProtocolError, UnknownServer, UnknownTool
+from mcp_actors.model.pictures import shrink_picture
+from mcp_actors.protocol import jsonrpc
+from mcp_actors.tools.blocks import plan_result
+from mcp_actors.tools.filters import hide_by
+from mcp_actors.tools.formats import FORMATS
+from mcp_actors.tools.items import resources_from_items
+from mcp_actors.tools.listing import Listing, clean_instructions, list_for_model
+from mcp_actors.tools.permissions import Decision, Mode, Question, Rules, Verdict, decide
+from mcp_actors.tools.plans import Limits, ModelResult, ModelText
+from mcp_actors.tools.resource_tools import LIST_RESOURCES, READ_RESOURCE, list_answer, plan_contents, resource_tools
+from mcp_actors.tools.search import DEFAULT_LIMIT, SearchIndex
+from mcp_actors.tools.validation import Fit, check_output
+from mcp_actors.tools.view import restore_arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from mcp_actors.actors.registry import Snapshot
+    from mcp_actors.actors.slots import ProgressCallback
+    from mcp_actors.jsontypes import JsonObject
+    from mcp_actors.model.outputs import Outputs
+    from mcp_actors.model.pins import PinBook
+    from mcp_actors.tools.pinning import Change
+    from mcp_actors.tools.plans import ResultPlan, SaveFile, Shrink
+    from mcp_actors.tools.resource_tools import HostTool
+    from mcp_actors.tools.results import ToolResult
+    from mcp_actors.tools.search import Match
+    from mcp_actors.tools.validation import Check
+    from mcp_actors.tools.view import ToolView
+
+__all__ = ["AskPermission", "Called", "Fleet", "ModelFace"]
+
+logger = logging.getLogger("mcp_actors.model")
+
+# From here on a result is checked and planned in a thread, where it holds up nobody.
+THREAD_BYTES: Final = 100_000
+# A catalogue from this size on is indexed in a thread.
+THREAD_TOOLS: Final = 500
+
+# Asks a person about one call; true lets it pass.
+AskPermission: TypeAlias = "Callable[[Question, Decision], Awaitable[bool]]"
+
+
+class Fleet(Protocol):
+    """What a face needs of the runtime; see `Runtime` for each."""
+
+    @property
+    def snapshot(self) -> Snapshot: ...
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: JsonObject | None = None,
+        *,
+        timeout: float | None = None,
+        progress: ProgressCallback | None = None,
+    ) -> ToolResult: ...
+
+    async def request(self, server: str, method: str, params: JsonObject | None = None) -> bytes: ...
+
+
+@frozen(eq=False)
+class Called:
+    """One call that was made: what the server said, whether it fits, and what a model gets of it."""
+
+    raw: ToolResult
+    check: Check | None
+    result: ModelResult
+
+
+class ModelFace:
+    """What a model is offered of a running fleet. Valid for as long as the runtime is."""
+
+    def __init__(
+        self,
+        runtime: Fleet,
+        *,
+        rules: Rules | None = None,
+        mode: Mode = Mode.DEFAULT,
+        ask: AskPermission | None = None,
+        limits: Limits | None = None,
+        outputs: Outputs | None = None,
+        pins: PinBook | None = None,
+        report: Callable[[str, tuple[Change, ...]], None] | None = None,
+        shrink: Shrink | None = shrink_picture,
+        is_strict: bool = False,
+    ) -> None:
+        """Make a face.
+
+        Args:
+            runtime: what runs.
+            rules: permission rules; deny rules also hide (S236).
+            mode: how calls are treated that no rule speaks of.
+            ask: asks a person; None: what would be asked is refused.
+            limits: how much of a result a model gets; None: the defaults.
+            outputs: where files go that a model is told of; None: they are not saved, and the text says so.
+            pins: what was approved; None: definitions may change freely.
+            report: told of the changes of a server when they are found.
+            shrink: makes pictures smaller, in a thread; by default Pillow, where it is installed.
+            is_strict: raise when structured content does not fit its schema.
+        """
+        self.rules = rules or Rules()
+        self.mode = mode
+        self.pins = pins
+        self._runtime = runtime
+        self._ask = ask
+        self._limits = limits or Limits()
+        self._outputs = outputs
+        self._report = report
+        self._shrink = shrink
+        self._is_strict = is_strict
+        self._hide = self._filter()
+        # What was listed last, and of which snapshot; replaced together, under the lock.
+        self._listing = Listing()
+        self._listed: Snapshot | None = None
+        self._index = SearchIndex()
+        self._lock = trio.Lock()
+
+    def _filter(self) -> Callable[[ToolView], str | None]:
+        return hide_by(self.rules, frozenset() if self.pins is None else self.pins.suspended)
+
+    # ── what there is ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def listing(self) -> Listing:
+        """What a model may call now: views of the tools, what is hidden and why, warnings.
+
+        One server's change costs work for that server alone; nothing has changed: nothing is done.
+
+        Cancellation:
+            Safe.
+
+        Source:
+            S156, S165, fault 104.
+        """
+        if self._listed is self._runtime.snapshot:
+            return self._listing
+        async with self._lock:
+            snapshot = self._runtime.snapshot
+            await self._look_at_pins(snapshot)
+            self._listing = list_for_model(snapshot.catalog, self._hide, previous=self._listing)
+            self._listed = snapshot
+        return self._listing
+
+    async def _look_at_pins(self, snapshot: Snapshot) -> None:
+        if self.pins is None:
+            return
+        for server in snapshot.catalog.servers:
+            tools, connection = snapshot.catalog.tools_of(server), snapshot.connections.get(server)
+            if connection is None or not self.pins.is_news(server, tools):
+                continue
+            changes = await trio.to_thread.run_sync(self.pins.look, connection.spec, tools)
+            for change in changes:
+                logger.warning("[MCP:%s] a tool is not what was approved: %s", server, change.describe())
+            if changes and self._report is not None:
+                self._report(server, changes)
+
+    @property
+    def changes(self) -> Mapping[str, tuple[Change, ...]]:
+        """Server -> what changed since it was approved, as found by the last listing."""
+        return {} if self.pins is None else dict(self.pins.changes)
+
+    async def approve(self, server: str) -> None:
+        """Take a server's tools as they are now; what was held back is listed again.
+
+        Raises:
+            UnknownServer: it is not connected.
+
+        Cancellation:
+            Safe. It is done or not.
+        """
+        async with self._lock:
+            snapshot = self._runtime.snapshot
+            connection = snapshot.connections.get(server)
+            if connection is None:
+                raise UnknownServer(name=server)
+            if self.pins is not None:
+                tools = snapshot.catalog.tools_of(server)
+                await trio.to_thread.run_sync(self.pins.approve, connection.spec, tools)
+            # Another filter makes every shelf anew.
+            self._hide, self._listed = self._filter(), None
+
+    @property
+    def host_tools(self) -> tuple[HostTool, ...]:
+        """The tools of our own that are offered beside: to list and read resources (S326)."""
+        infos = [connection.info for connection in self._runtime.snapshot.connections.values()]
+        return resource_tools(info.capabilities for info in infos if info is not None)
+
+    @property
+    def instructions(self) -> Mapping[str, str]:
+        """Server -> what it wants a model to know of it, cleaned and capped; those that say nothing are left out."""
+        infos = {name: connection.info for name, connection in self._runtime.snapshot.connections.items()}
+        cleaned = {name: clean_instructions(info.instructions) for name, info in infos.items() if info is not None}
+        return {name: text for name, text in cleaned.items() if text}
+
+    async def tools(self, form: str) -> JsonObject | list[JsonObject]:
+        """Hand the listing to a model's interface.
+
+        Args:
+            form: one of `formats.FORMATS`: anthropic, openai, openai-responses, gemini.
+
+        Raises:
+            ValueError: there is no such form.
+
+        Cancellation:
+            Safe.
+        """
+        if form not in FORMATS:
+            raise ValueError(f"no form is named {form!r}; there are: {', '.join(FORMATS)}")
+        return FORMATS[form](await self.listing())
+
+    async def search(self, query: str, limit: int = DEFAULT_LIMIT) -> tuple[Match, ...]:
+        """Find tools by words, best first. Cancellation: safe (S170)."""
+        listing = await self.listing()
+        index = self._index = self._index.replace(listing)
+        if len(listing) >= THREAD_TOOLS:
+            return await trio.to_thread.run_sync(index.search, query, limit)
+        return index.search(query, limit)
+
+    # ── calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def call(
+        self,
+        name: str,
+        arguments: JsonObject | None = None,
+        *,
+        hook: Verdict | None = None,
+        timeout: float | None = None,
+        progress: ProgressCallback | None = None,
+    ) -> ModelResult:
+        """Make a call for a model: permission, the call, the check of its result, what a model gets of it.
+
+        Args:
+            name: callable name, as listed; or a tool of `host_tools`.
+            arguments: as the model wrote them.
+            hook: what hooks said of the call before (S314); an allow skips neither deny nor ask.
+            timeout, progress: as for `Runtime.call_tool`.
+
+        Returns:
+            What the model gets; a refusal, too, is an `is_error` result.
+
+        Raises:
+            UnknownTool: nothing of that name is offered; hidden tools are not.
+            RemoteProtocolError: the result is malformed, or (with `is_strict`) does not fit its schema.
+            (and what `Runtime.call_tool` raises.)
+
+        Cancellation:
+            Safe, as `Runtime.call_tool`. A file that is being written is written.
+
+        Source:
+            S212-S242, faults 84 and 85.
+        """
+        arguments = arguments or {}
+        host_tool = next((tool for tool in self.host_tools if tool.name == name), None)
+        if host_tool is not None:
+            refusal = await self._refuse(Question(name, arguments, is_read_only=host_tool.is_read_only, hook=hook))
+            return refusal or await self._call_host_tool(host_tool, arguments)
+        view = await self._view(name)
+        question = Question(
+            view.name,
+            arguments,
+            is_read_only=view.is_read_only,
+            requires_user_interaction=view.requires_user_interaction,
+            hook=hook,
+        )
+        refusal = await self._refuse(question)
+        if refusal is not None:
+            return refusal
+        return (await self.call_view(view, arguments, timeout=timeout, progress=progress)).result
+
+    async def call_view(
+        self,
+        view: ToolView,
+        arguments: JsonObject,
+        *,
+        timeout: float | None = None,
+        progress: ProgressCallback | None = None,
+    ) -> Called:
+        """`call` without the permission: for a host that has asked already."""
+        restored = restore_arguments(view.tool, arguments)
+        raw = await self._runtime.call_tool(view.name, restored, timeout=timeout, progress=progress)
+        return await self.read_result(raw, view)
+
+    async def read_result(self, raw: ToolResult, view: ToolView) -> Called:
+        """Check a result and give what a model gets of it. Raises and cancellation: as `call`."""
+        limits = evolve(self._limits, max_result_chars=view.max_result_chars)
+        judge = partial(_judge, raw, view, limits, self._shrink)
+        # A picture may have to be decoded, whatever its size.
+        is_slow = len(raw.raw) > THREAD_BYTES or b'"image' in raw.raw
+        check, plan = await trio.to_thread.run_sync(judge) if is_slow else judge()
+        if self._is_strict and check is not None and check.fit is Fit.INVALID:
+            reason = f"structured content of {view.name} does not fit its schema: {check.reason}"
+            raise RemoteProtocolError(server=view.server, reason=reason)
+        return Called(raw, check, plan.finish(await self._save(plan.files)))
+
+    async def _view(self, name: str) -> ToolView:
+        listing = await self.listing()
+        view = listing.views.get(name)
+        if view is None:
+            nearest = self._runtime.snapshot.catalog.nearest(name)
+            raise UnknownTool(name=name, nearest=tuple(near for near in nearest if near in listing.views))
+        return view
+
+    async def _refuse(self, question: Question) -> ModelResult | None:
+        decision = decide(question, self.rules, self.mode)
+        if decision.verdict is Verdict.ALLOW:
+            return None
+        reason = decision.reason
+        if decision.verdict is Verdict.ASK:
+            if self._ask is None:
+                reason = f"{reason}, and there is nobody to ask"
+            elif await self._ask(question, decision):
+                return None
+            else:
+                reason = "the person said no"
+        return _told(f"Permission to use {question.name} was denied: {reason}.", is_error=True)
+
+    # ── our own tools ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _call_host_tool(self, tool: HostTool, arguments: JsonObject) -> ModelResult:
+        server = arguments.get("server")
+        try:
+            if tool is LIST_RESOURCES:
+                return _told_json(self._list_resources(server if isinstance(server, str) else None))
+            assert tool is READ_RESOURCE
+            return _told_json(await self._read_resource(str(server), str(arguments.get("uri"))))
+        except McpActorsError as error:
+            return _told(f"Error: {error.describe()}", is_error=True)
+
+    def _connected(self, server: str) -> None:
+        connection = self._runtime.snapshot.connections.get(server)
+        if connection is None or connection.info is None or not connection.info.has("resources"):
+            having = [
+                name
+                for name, known in self._runtime.snapshot.connections.items()
+                if known.info is not None and known.info.has("resources")
+            ]
+            raise UnknownServer(name=server, nearest=tuple(having[:10]))
+
+    def _list_resources(self, server: str | None) -> JsonObject:
+        snapshot, failures = self._runtime.snapshot, {}
+        if server is not None:
+            self._connected(server)
+        offered = []
+        for name, listing in snapshot.listings.items():
+            if server in (None, name):
+                offered.append(resources_from_items(name, listing.resources or ())[0])
+        for name, status in snapshot.servers.items():
+            if server is None and not status.is_connected and status.error is not None:
+                failures[name] = status.error.splitlines()[0] if status.error else status.reason
+        return list_answer(offered, failures)
+
+    async def _read_resource(self, server: str, uri: str) -> JsonObject:
+        self._connected(server)
+        raw = await self._runtime.request(server, "resources/read", {"uri": uri})
+        plan = await trio.to_thread.run_sync(plan_contents, raw) if len(raw) > THREAD_BYTES else plan_contents(raw)
+        return plan.finish(await self._save(plan.files))
+
+    async def _save(self, files: Sequence[SaveFile]) -> list[str | None]:
+        return [None] * len(files) if self._outputs is None else await self._outputs.save(files)
+
+
+def _judge(raw: ToolResult, view: ToolView, limits: Limits, shrink: Shrink | None) -> tuple[Check | None, ResultPlan]:
+    check = check_output(
+        view.output_schema, raw.structured_content, is_error=raw.is_error, has_value=raw.has_structured_content
+    )
+    return check, plan_result(raw, limits=limits, check=check, shrink=shrink)
+
+
+def _told(text: str, *, is_error: bool = False) -> ModelResult:
+    return ModelResult((ModelText(text),), is_error)
+
+
+def _told_json(value: JsonObject) -> ModelResult:
+    return _told(jsonrpc.encode(value).decode())
