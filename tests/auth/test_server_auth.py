@@ -8,55 +8,17 @@ import logging
 import pytest
 import trio
 from oauth_peer import AS, MCP, Clock, World, answer, query_of, resource_document
+from oauth_wire import META, Server, send
 
 from mcp_actors.auth.desk import AuthDesk
 from mcp_actors.auth.jwt import read_claims
 from mcp_actors.auth.options import AuthOptions, GrantKind
-from mcp_actors.auth.server_auth import ServerAuth  # noqa: TC001
 from mcp_actors.auth.store import CredentialStore, StoreChoice
 from mcp_actors.config.specs import RemoteTarget, ServerSpec
 from mcp_actors.errors import AuthFailed, AuthRequired, ConfigError, ConnectFailed
-from mcp_actors.transports.http_client import httpx_library
 
 SPEC = ServerSpec("srv", RemoteTarget(MCP))
-META = 'Bearer resource_metadata="https://mcp.example.com/.well-known/oauth-protected-resource/mcp"'
 PRM = "https://mcp.example.com/.well-known/oauth-protected-resource/mcp"
-
-
-class Server:
-    """The MCP server: takes one token, and can be told what else to say."""
-
-    def __init__(self, *script, token="access-1", scheme="Bearer"):
-        self.script = list(script)
-        self.token = token
-        self.scheme = scheme
-        self.seen = []
-
-    def answer(self, request):
-        sent = request.headers.get("authorization")
-        self.seen.append((sent, request.headers.get("dpop")))
-        if self.script:
-            return self.script.pop(0)
-        return (200, []) if sent == f"{self.scheme} {self.token}" else (401, [META])
-
-
-async def send(auth: ServerAuth, server: Server, url=MCP, **headers):
-    """Drive one request as the HTTP client does; returns the last status."""
-    library = httpx_library()
-    request = library.Request("POST", url, headers=headers)
-    flow = auth.async_auth_flow(request)
-    try:
-        request = await anext(flow)
-        while True:
-            status, challenges, *more = server.answer(request)
-            pairs = [("www-authenticate", value) for value in challenges] + list(more)
-            response = library.Response(status, headers=pairs, request=request)
-            try:
-                request = await flow.asend(response)
-            except StopAsyncIteration:
-                return status
-    finally:
-        await flow.aclose()
 
 
 class House:

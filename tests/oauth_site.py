@@ -1,0 +1,93 @@
+"""An MCP server on loopback that wants a login, with its authorization server, which misbehaves on demand."""
+
+from __future__ import annotations
+
+import json
+from contextlib import asynccontextmanager
+from urllib.parse import parse_qsl, urlencode
+
+from mcp_actors.testing.http_server import HttpAnswer, HttpOptions, open_http_server
+from mcp_actors.testing.synthetic import synthetic_server
+
+
+class Site:
+    """What it gives is in its attributes; change them to misbehave."""
+
+    def __init__(self):
+        self.origin = ""
+        self.url = ""
+        self.log = []
+        self.count = 0
+        # Access tokens that are taken now.
+        self.good = set()
+        self.refresh = None
+        self.lifetime = 3600
+        # Maps path -> what is answered instead.
+        self.pages = {}
+
+    def answer(self, document, status=200, **headers):
+        pairs = tuple((name.replace("_", "-"), value) for name, value in headers.items())
+        return HttpAnswer(status, json.dumps(document).encode(), headers=pairs)
+
+    def intercept(self, request):
+        self.log.append(f"{request.method} {request.path}")
+        page = self.pages.get(request.path)
+        if page is not None:
+            return page(request) if callable(page) else page
+        if request.path == "/.well-known/oauth-protected-resource/mcp":
+            return self.answer({"resource": self.url, "authorization_servers": [self.origin]})
+        if request.path == "/.well-known/oauth-authorization-server":
+            return self.answer(self.metadata())
+        act = {"/register": self.register, "/authorize": self.authorize, "/token": self.token, "/revoke": self.revoke}
+        if request.path in act:
+            return act[request.path](request)
+        if request.headers.get("authorization", "").removeprefix("Bearer ") in self.good:
+            return None
+        place = f"{self.origin}/.well-known/oauth-protected-resource/mcp"
+        return self.answer({"error": "invalid_token"}, 401, www_authenticate=f'Bearer resource_metadata="{place}"')
+
+    def metadata(self):
+        return {
+            "issuer": self.origin,
+            "authorization_endpoint": f"{self.origin}/authorize",
+            "token_endpoint": f"{self.origin}/token",
+            "registration_endpoint": f"{self.origin}/register",
+            "revocation_endpoint": f"{self.origin}/revoke",
+            "code_challenge_methods_supported": ["S256"],
+        }
+
+    def register(self, request):
+        return self.answer({"client_id": "site-client"}, 201)
+
+    def authorize(self, request):
+        asked = dict(parse_qsl(request.query))
+        back = urlencode({"code": "site-code", "state": asked["state"], "iss": self.origin})
+        return HttpAnswer(302, headers=(("location", f"{asked['redirect_uri']}?{back}"),))
+
+    def token(self, request):
+        form = dict(parse_qsl(request.body.decode()))
+        if form["grant_type"] == "refresh_token" and form["refresh_token"] != self.refresh:
+            self.good, self.refresh = set(), None
+            return self.answer({"error": "invalid_grant"}, 400)
+        return self.give()
+
+    def give(self):
+        self.count += 1
+        self.good = {f"site-access-{self.count}"}
+        self.refresh = f"site-refresh-{self.count}"
+        document = {"access_token": f"site-access-{self.count}", "refresh_token": self.refresh, "token_type": "Bearer"}
+        return self.answer(document if self.lifetime is None else {**document, "expires_in": self.lifetime})
+
+    def revoke(self, request):
+        self.good, self.refresh = set(), None
+        return self.answer({})
+
+
+@asynccontextmanager
+async def open_site():
+    """Serve a site while the block runs."""
+    site = Site()
+    options = HttpOptions(intercept=site.intercept)
+    async with open_http_server(synthetic_server(tools=2), options=options) as url:
+        site.url, site.origin = url, url.removesuffix("/mcp")
+        yield site
