@@ -8,24 +8,48 @@ was removed comes back when its definition changes.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Collection, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
+import trio
 from attrs import evolve
 
 from mcp_actors.config.changes import Applied, compare, is_same, keep_last_good
 from mcp_actors.config.policy import apply_policy
 from mcp_actors.config.sources import SourceReading
 from mcp_actors.config.specs import Scope, ServerSpec
+from mcp_actors.errors import UnknownServer
 from mcp_actors.loading import ConfigLike, LoadedConfig, load_any, with_readings
-from mcp_actors.tools.naming import normalise
+from mcp_actors.tools.naming import normalise, server_prefix
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-__all__ = ["Configured"]
+    from mcp_actors.actors.lifecycle import ServerStatus
+    from mcp_actors.errors import ConfigError
+
+__all__ = ["Configured", "Fleet"]
+
+
+class Fleet(Protocol):
+    """As much of the runtime as whoever changes the configuration needs."""
+
+    configured: Configured
+
+    @property
+    def problems(self) -> Sequence[ConfigError]:
+        """What is wrong with the configuration."""
+        ...
+
+    def status(self) -> Mapping[str, ServerStatus]:
+        """Server name -> its status."""
+        ...
+
+    async def carry_out(self, changes: Applied) -> None:
+        """Do what `Configured.take` said."""
 
 
 class Configured:
@@ -50,6 +74,9 @@ class Configured:
         self.loaded = load_any(config, environ)
         # Name -> spec of all that should run or is known as disabled, in order.
         self.specs = {spec.name: spec for spec in self.loaded.specs}
+        self.environ = environ
+        # Held while it is read again.
+        self.reading = trio.Lock()
         self._reread = reread or partial(load_any, config, environ)
         # What arrived late, by source.
         self._late: dict[str, SourceReading] = {}
@@ -60,6 +87,22 @@ class Configured:
     def admit(self, spec: ServerSpec) -> ServerSpec:
         """Give the spec back, disabled where the policy of now forbids it (S060)."""
         return apply_policy((spec,), self.loaded.choices.policy)[0]
+
+    def find(self, name: str) -> ServerSpec:
+        """Give the spec of this name. Raises `UnknownServer`, with the nearest names."""
+        try:
+            return self.specs[name]
+        except KeyError:
+            nearest = difflib.get_close_matches(name, self.specs, n=3)
+            raise UnknownServer(name=name, nearest=tuple(nearest)) from None
+
+    def servers_of(self, tool: str) -> list[str]:
+        """Servers whose tool this name may be."""
+        return [server for server in self.specs if tool.startswith((server_prefix(server), f"{server}."))]
+
+    def fault(self, error: ConfigError) -> None:
+        """Learn that nothing could be read this time: all goes on as it is, and `problems` tells why."""
+        self.loaded = evolve(self.loaded, problems=(error,))
 
     def read_again(self) -> LoadedConfig:
         """Read what should run now, with the last good word of what is broken. Blocking; changes nothing here.

@@ -5,22 +5,22 @@ What this is not: any of them. A decision taken here belongs in a room below.
 
 from __future__ import annotations
 
-import difflib
 import logging
 import math
 import os
 import random
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import trio
 
-from mcp_actors.actors.exits import lone_error
+from mcp_actors.actors.exits import bare_errors
 from mcp_actors.actors.hosting import Host
-from mcp_actors.actors.house import keep_house
+from mcp_actors.actors.house import keep_house, stop_bound
 from mcp_actors.actors.messages import (
     AddServer,
+    ApplySpecs,
     DisableServer,
     EnableServer,
     EnsureConnected,
@@ -31,12 +31,12 @@ from mcp_actors.actors.messages import (
 from mcp_actors.actors.registry import Registry
 from mcp_actors.actors.supervisor import Supervisor
 from mcp_actors.actors.toolcalls import CallOptions, call_tool, resume_task
-from mcp_actors.config.policy import apply_policy
 from mcp_actors.config.settings import read_settings
-from mcp_actors.errors import UnknownServer, UnknownTool
-from mcp_actors.loading import ConfigLike, LoadedConfig, load_any
+from mcp_actors.configured import Configured
+from mcp_actors.errors import ConfigError, UnknownTool
+from mcp_actors.loading import ConfigLike
+from mcp_actors.reloading import reload
 from mcp_actors.server import Server
-from mcp_actors.tools.naming import server_prefix
 from mcp_actors.tools.results import ToolResult
 from mcp_actors.transports.found import Found
 from mcp_actors.transports.ladder import Hurry
@@ -52,10 +52,11 @@ if TYPE_CHECKING:
     from mcp_actors.actors.mailbox import Ask
     from mcp_actors.actors.registry import Snapshot, Watcher
     from mcp_actors.actors.slots import ProgressCallback
+    from mcp_actors.config.changes import Applied
     from mcp_actors.config.settings import Settings
     from mcp_actors.config.specs import Batch, ServerSpec
-    from mcp_actors.errors import ConfigError
     from mcp_actors.jsontypes import JsonObject
+    from mcp_actors.loading import LoadedConfig
     from mcp_actors.protocol.tasks import TaskHandle
     from mcp_actors.tools.catalog import Catalog, Tool
     from mcp_actors.transports.base import Transport
@@ -64,20 +65,15 @@ __all__ = ["ConfigLike", "Runtime", "open_runtime"]
 
 logger = logging.getLogger("mcp_actors.runtime")
 
-# What stopping may take beyond the waits of the stop ladder.
-STOP_MARGIN: Final = 5.0
-
 
 class Runtime:
     """The running fleet. Made by `open_runtime`; every method may be called from any task of the same trio run."""
 
     def __init__(
-        self, settings: Settings, registry: Registry, supervisor: Supervisor, loaded: LoadedConfig, hurry: Hurry
+        self, settings: Settings, registry: Registry, supervisor: Supervisor, configured: Configured, hurry: Hurry
     ) -> None:
         self.settings = settings
-        # What was wrong with the configuration; the servers that are fine run (S420).
-        self.problems: tuple[ConfigError, ...] = loaded.problems
-        self._specs: dict[str, ServerSpec] = {spec.name: spec for spec in loaded.specs}
+        self.configured = configured
         self._registry = registry
         self._permits = supervisor.permits
         self._supervisor = supervisor.mailbox.ref
@@ -101,6 +97,11 @@ class Runtime:
         return self._registry.snapshot.servers
 
     @property
+    def problems(self) -> tuple[ConfigError, ...]:
+        """What is wrong with the configuration as read last; the servers that are fine run (S420)."""
+        return self.configured.loaded.problems
+
+    @property
     def connecting(self) -> Mapping[Batch, int]:
         """Batch -> how many of its permits are taken now; never more than the limits (S105)."""
         return {batch: permits.borrowed_tokens for batch, permits in self._permits.items()}
@@ -116,7 +117,7 @@ class Runtime:
 
     def server(self, name: str) -> Server:
         """One server by name, with all that MCP lets a client ask of it. Raises `UnknownServer`."""
-        self._known(name)
+        self.configured.find(name)
         return Server(self, name)
 
     # ── waiting ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -139,9 +140,9 @@ class Runtime:
         Source:
             S129, S171, fault 88.
         """
-        wanted = tuple(self._specs) if names is None else tuple(names)
+        wanted = tuple(self.configured.specs) if names is None else tuple(names)
         for name in wanted:
-            self._known(name)
+            self.configured.find(name)
         await self._published.ask(Flush())
         while True:
             servers = self._registry.snapshot.servers
@@ -238,38 +239,26 @@ class Runtime:
         connection = self._registry.snapshot.connections.get(server)
         if connection is None or not connection.is_open:
             connection = await self._ensure(server)
+            while connection.users.are_leaving:  # another generation follows already
+                connection = await self._ensure(server)
         return connection
 
     async def _ensure(self, server: str) -> Connection:
-        self._known(server)
+        self.configured.find(server)
         connection = await self._supervisor.ask(EnsureConnected(server))
         await self._published.ask(Flush())
         return connection
 
     async def _revive(self, name: str) -> Tool:
         """Find a tool whose server is not up: bring that server up first."""
-        for server in self._servers_of(name):
+        for server in self.configured.servers_of(name):
+            if server in self._registry.snapshot.connections:
+                continue
             await self._ensure(server)
             tool = self.catalog.resolve(name)
             if tool is not None:
                 return tool
         raise UnknownTool(name=name, nearest=self.catalog.nearest(name))
-
-    def _servers_of(self, name: str) -> list[str]:
-        """Configured servers that are not up and whose tool `name` may be."""
-        up = self._registry.snapshot.connections
-        return [
-            server
-            for server in self._specs
-            if server not in up and name.startswith((server_prefix(server), f"{server}."))
-        ]
-
-    def _known(self, name: str) -> ServerSpec:
-        try:
-            return self._specs[name]
-        except KeyError:
-            nearest = difflib.get_close_matches(name, self._specs, n=3)
-            raise UnknownServer(name=name, nearest=tuple(nearest)) from None
 
     # ── steering ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -301,13 +290,40 @@ class Runtime:
 
     async def add_server(self, spec: ServerSpec) -> None:
         """Run one more server, or another definition of a known one. Returns when it is adopted. Cancellation: safe."""
-        self._specs[spec.name] = spec
+        self.configured.add(spec)
         await self._steer(AddServer(spec))
 
     async def remove_server(self, name: str) -> None:
         """Stop a server and forget it; returns when nothing of it lives. Raises `UnknownServer`. Cancellation: safe."""
         await self._steer(RemoveServer(name))
-        self._specs.pop(name, None)
+        self.configured.remove(name)
+
+    async def apply(self, loaded: LoadedConfig) -> Applied:
+        """Run what this configuration says: unchanged servers are not touched, changed ones get another generation.
+
+        New calls to a changed server wait for it; those in flight have `Settings.drain_timeout` seconds to end. What
+        the program added or removed itself stays so. Returns when what was removed is gone and the rest adopted (S038).
+
+        Cancellation:
+            Safe; what was begun is done.
+        """
+        changes = self.configured.take(loaded)
+        await self.carry_out(changes)
+        return changes
+
+    async def carry_out(self, changes: Applied) -> None:
+        """Do what `Configured.take` says; see `apply`. Cancellation: safe, what was begun is done."""
+        specs = self.configured.specs
+        put = tuple(specs[name] for name in (*changes.added, *changes.changed) if name in specs)
+        with trio.CancelScope(shield=True):  # what was taken is done; the supervisor's loop waits for nobody
+            order = ApplySpecs(put, changes.removed, tuple(specs), self.settings.drain_timeout)
+            reply = await self._supervisor.begin(order)
+        await reply.wait()
+        await self._published.ask(Flush())
+
+    async def reload(self) -> Applied:
+        """Read the configuration again and apply it; what is broken goes on as it was. Cancellation: as `apply`."""
+        return await reload(self)
 
     async def _steer(self, command: Ask[None]) -> None:
         await self._supervisor.ask(command)
@@ -327,6 +343,7 @@ async def open_runtime(
     transports: Callable[[ServerSpec], Transport] | None = None,
     state_dir: Path | None = None,
     host: Host | None = None,
+    reread: Callable[[], LoadedConfig] | None = None,
 ) -> AsyncIterator[Runtime]:
     """Run a fleet while the block runs.
 
@@ -342,6 +359,7 @@ async def open_runtime(
         state_dir: where living children are noted, so that the next run with the same directory stops what a killed run
             left behind before it starts anything (fault 4); None: nowhere.
         host: answers what servers ask (roots, sampling, elicitation); None: nothing is offered to them.
+        reread: reads the configuration again for `Runtime.reload`, in a thread; None: what `config` names is read.
 
     Raises:
         ConfigError: `config` as a whole cannot be used; a bad entry is a problem of its own (`Runtime.problems`).
@@ -354,7 +372,7 @@ async def open_runtime(
         settings, warnings = read_settings(environ)
         for warning in warnings:
             logger.warning("%s", warning)
-    loaded = load_any(config, environ)
+    configured = Configured(config, environ, reread)
     hurry, host = Hurry(), host or Host()
     registry = Registry(window=settings.publish_window)
     if transports is None:
@@ -362,35 +380,21 @@ async def open_runtime(
         transports = partial(
             open_transport, settings=settings, environ=environ, journal=journal, hurry=hurry, found=Found()
         )
-    policy = loaded.choices.policy
     supervisor = Supervisor(
         settings,
         registry.mailbox.ref,
         transports,
-        chance=_chance,
+        chance=lambda: 1.0 - random.random(),  # in (0, 1]
         host=host,
-        admit=lambda spec: apply_policy((spec,), policy)[0],
+        admit=configured.admit,
     )
-    runtime = Runtime(settings, registry, supervisor, loaded, hurry)
+    runtime = Runtime(settings, registry, supervisor, configured, hurry)
     closing, keepers = trio.Event(), [partial(keeper, runtime) for keeper in host.keepers]
-    try:
+    with bare_errors():
         async with trio.open_nursery() as nursery:
-            await nursery.start(keep_house, registry, supervisor, loaded.specs, closing, _stop_bound(settings), keepers)
+            specs = configured.loaded.specs
+            await nursery.start(keep_house, registry, supervisor, specs, closing, stop_bound(settings), keepers)
             try:
                 yield runtime
             finally:
                 closing.set()
-    except BaseExceptionGroup as group:
-        error = lone_error(group)
-        if error is group:
-            raise
-        raise error from error.__cause__
-
-
-def _stop_bound(settings: Settings) -> float:
-    return settings.stop_interrupt + settings.stop_terminate + settings.stop_reap + STOP_MARGIN
-
-
-def _chance() -> float:
-    """In (0, 1], for jitter."""
-    return 1.0 - random.random()

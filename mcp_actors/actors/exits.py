@@ -5,6 +5,7 @@ What this is not: the decision what follows from it (`restarts`).
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 import trio
@@ -14,7 +15,7 @@ from mcp_actors.errors import AuthError, ConfigError, McpActorsError, ProtocolEr
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["cause_of", "lone_error"]
+__all__ = ["bare_errors", "cause_of", "lone_error"]
 
 # The first kind that a group holds names its cause; a bug, which is in no row, outranks all of them.
 _TELLING: Final[tuple[type[BaseException], ...]] = (
@@ -54,3 +55,15 @@ def lone_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
     """
     leaves = list(_leaves(group))
     return leaves[0] if len(leaves) == 1 else group
+
+
+@contextmanager
+def bare_errors() -> Iterator[None]:
+    """Raise the single error inside nested groups in their stead; a group of several goes on as it is."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        error = lone_error(group)
+        if error is group:
+            raise
+        raise error from error.__cause__

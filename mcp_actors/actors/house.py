@@ -5,7 +5,7 @@ What this is not: any of the actors, nor what they are made of (`runtime`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import trio
 
@@ -16,9 +16,18 @@ if TYPE_CHECKING:
 
     from mcp_actors.actors.registry import Registry
     from mcp_actors.actors.supervisor import Supervisor
+    from mcp_actors.config.settings import Settings
     from mcp_actors.config.specs import ServerSpec
 
-__all__ = ["keep_house"]
+__all__ = ["keep_house", "stop_bound"]
+
+# What stopping may take beyond the waits of the stop ladder.
+STOP_MARGIN: Final = 5.0
+
+
+def stop_bound(settings: Settings) -> float:
+    """Seconds that stopping everything may take; all servers stop at once."""
+    return settings.stop_interrupt + settings.stop_terminate + settings.stop_reap + STOP_MARGIN
 
 
 async def keep_house(

@@ -150,9 +150,20 @@ class Ref(Generic[M]):
         Cancellation:
             Safe. The message may still be handled; nobody reads its reply then.
         """
+        return await (await self.begin(message)).wait()
+
+    async def begin(self, message: Ask[R]) -> Reply[R]:
+        """Send; the reply can be waited for later.
+
+        Raises:
+            ActorGone: it is closed.
+
+        Cancellation:
+            Safe. The message was put whole or not at all.
+        """
         reply: Reply[R] = Reply(self.actor)
         await self._put(Envelope(cast("M", message), cast("Reply[object]", reply)))
-        return await reply.wait()
+        return reply
 
     async def _put(self, envelope: Envelope[M]) -> None:
         try:

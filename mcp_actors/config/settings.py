@@ -44,6 +44,8 @@ class Settings:
     # A ping into a silence of so long, and how long its answer may take: sse and ws, legacy era (S127).
     ping_interval: float = 30.0
     ping_timeout: float = 10.0
+    # What calls in flight to a server that a reload changed have to end, before they are failed.
+    drain_timeout: float = 30.0
     # Registry updates are collected for so long, from the first one (S366).
     publish_window: float = 0.016
     # MCP_DEBUG (S349).

@@ -1,0 +1,233 @@
+"""Owns the way from a changed file to a changed fleet: reading again, and watching the files that count.
+
+What this is not: what a change means (`config.changes`), nor the change itself (`Runtime.apply`).
+
+Rules.
+
+1. One reading at a time; the fleet goes on while a thread reads.
+2. Directories are watched, not files: editors replace files, and a file that counts may not exist yet.
+3. A burst of changes is one: reading begins when it has been quiet for `DEBOUNCE` seconds, and at most after
+   `MAX_BURST`, for a file that is written without end must not hold up another's edit.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import trio
+from attrs import define, field
+
+from mcp_actors.config.changes import Applied
+from mcp_actors.errors import ConfigError
+from mcp_actors.loading import CHOICES_FILE, MANAGED_FILE, PROJECT_FILE
+from mcp_actors.places import Places
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+    from types import ModuleType
+
+    from mcp_actors.configured import Fleet
+
+__all__ = ["DEBOUNCE", "keep_reloading", "reload", "take_prints", "watch_config", "watched_files"]
+
+logger = logging.getLogger("mcp_actors.runtime")
+
+# Seconds.
+DEBOUNCE: Final = 0.3
+MAX_BURST: Final = 3.0
+POLL_INTERVAL: Final = 1.0
+# Where events tell of changes all the same: not every file system has them.
+NET_INTERVAL: Final = 10.0
+# Milliseconds after which the library's thread looks whether it is cancelled; its own default makes a stop take 5 s.
+RUST_TIMEOUT: Final = 200
+
+# What a file looked like: device, inode, size, moment of change in ns; None: it was not there.
+Print: TypeAlias = "tuple[int, int, int, int] | None"
+
+
+async def reload(runtime: Fleet) -> Applied:
+    """Read the configuration again and apply it. See `Runtime.reload`.
+
+    Cancellation:
+        Safe; what was begun is done.
+    """
+    configured = runtime.configured
+    async with configured.reading:
+        before = {str(problem) for problem in runtime.problems}
+        try:
+            loaded = await trio.to_thread.run_sync(configured.read_again)
+        except ConfigError as error:
+            configured.fault(error)
+            changes = Applied(unchanged=tuple(configured.specs))
+        else:
+            changes = configured.take(loaded)
+        for problem in runtime.problems:
+            if str(problem) not in before:
+                logger.warning("kept what ran before: %s", problem)
+    # Outside: calls of one server that take their time hold up no later edit of another.
+    await runtime.carry_out(changes)
+    logger.info("reloaded: %s", changes)
+    return changes
+
+
+# ── watching ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def keep_reloading(
+    runtime: Fleet,
+    *,
+    interval: float = POLL_INTERVAL,
+    debounce: float = DEBOUNCE,
+    is_polling: bool = False,
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Reload whenever a file that counts changes. Runs until cancelled; reports started when it watches.
+
+    Args:
+        runtime: what to reload.
+        interval: seconds between two looks, where no events tell of changes.
+        debounce: seconds that it must have been quiet.
+        is_polling: look, also where the package watchfiles (extra ``watch``) could tell.
+
+    Cancellation:
+        Safe; takes up to a fifth of a second with watchfiles.
+
+    Source:
+        Issue 4 point 8.
+    """
+    watchfiles = None if is_polling else _library()
+    bell = _Bell()
+    prints = await _look(runtime)
+    async with trio.open_nursery() as nursery:
+        if watchfiles is not None:
+            nursery.start_soon(_ring_on_events, watchfiles, runtime, bell)
+        task_status.started()
+        while True:
+            with trio.move_on_after(interval if not bell.is_rung_by_events else NET_INTERVAL):
+                await bell.wait()
+            seen = await _look(runtime)
+            if seen != prints:
+                prints = await _quiet(runtime, seen, debounce)
+                nursery.start_soon(reload, runtime)
+
+
+@asynccontextmanager
+async def watch_config(runtime: Fleet) -> AsyncIterator[None]:
+    """Reload while the block runs whenever a file that counts changes. See `keep_reloading`."""
+    async with trio.open_nursery() as nursery:
+        await nursery.start(keep_reloading, runtime)
+        yield
+        nursery.cancel_scope.cancel()
+
+
+def watched_files(runtime: Fleet) -> tuple[Path, ...]:
+    """The files that count: those that were read, and those that would be if they were there. Blocking."""
+    configured = runtime.configured
+    places = Places.of(configured.environ)
+    files = [
+        places.claude_json,
+        places.config_dir / "settings.json",
+        places.state_dir / CHOICES_FILE,
+        places.managed_dir / MANAGED_FILE,
+        places.managed_dir / "managed-settings.json",
+        *((drop_ins := places.managed_dir / "managed-settings.d"), *sorted(drop_ins.glob("*.json"))),
+        *(directory / PROJECT_FILE for directory in places.upward()),
+    ]
+    for directory in places.project_directories():
+        files += [directory / ".claude" / name for name in ("settings.json", "settings.local.json")]
+    files += [path for path in map(Path, configured.loaded.files) if path.is_absolute()]
+    return tuple(dict.fromkeys(files))
+
+
+def take_prints(files: Iterable[Path]) -> dict[Path, Print]:
+    """What each file looks like now. Blocking."""
+    return {path: _print_of(path) for path in files}
+
+
+def _print_of(path: Path) -> Print:
+    try:
+        stat = path.stat()
+    except (OSError, ValueError):
+        return None
+    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
+
+
+async def _look(runtime: Fleet) -> dict[Path, Print]:
+    return await trio.to_thread.run_sync(lambda: take_prints(watched_files(runtime)))
+
+
+async def _quiet(runtime: Fleet, seen: dict[Path, Print], debounce: float) -> dict[Path, Print]:
+    """Wait until nothing changes any more (rule 3). Returns what the files look like then."""
+    with trio.move_on_after(max(MAX_BURST, debounce)):
+        while True:
+            await trio.sleep(debounce)
+            before, seen = seen, await _look(runtime)
+            if before == seen:
+                break
+    return seen
+
+
+@define(eq=False)
+class _Bell:
+    """Rung when something may have changed."""
+
+    # Whether something rings it; else it is looked at often.
+    is_rung_by_events: bool = False
+    _event: trio.Event = field(factory=trio.Event)
+
+    def ring(self) -> None:
+        self._event.set()
+
+    async def wait(self) -> None:
+        await self._event.wait()
+        self._event = trio.Event()
+
+
+async def _ring_on_events(watchfiles: ModuleType, runtime: Fleet, bell: _Bell) -> None:
+    """Ring when the file system tells of a change. Ends when it cannot: then it is looked at often."""
+    try:
+        while True:
+            directories = await trio.to_thread.run_sync(_directories, runtime)
+            events = watchfiles.awatch(
+                *directories, watch_filter=None, debounce=50, rust_timeout=RUST_TIMEOUT, recursive=False,
+                ignore_permission_denied=True,
+            )  # fmt: skip
+            bell.is_rung_by_events = True
+            bell.ring()  # for what changed while nothing was watched
+            async with aclosing(events):
+                async for _ in events:
+                    bell.ring()
+                    # Directories come and go, and other files count after a reload.
+                    if directories != await trio.to_thread.run_sync(_directories, runtime):
+                        break
+    except OSError as error:
+        logger.warning("watching files failed, looking at them instead: %s", error.strerror)
+    finally:
+        bell.is_rung_by_events = False
+
+
+def _directories(runtime: Fleet) -> frozenset[Path]:
+    """The directories to watch for these files: where they are or will be, as far as it exists, and what links lead to.
+
+    Blocking.
+    """
+    found: set[Path] = set()
+    for path in watched_files(runtime):
+        try:
+            found.add(next(parent for parent in path.parents if parent.is_dir()))
+            if path.is_symlink():
+                found.add(path.resolve().parent)
+        except (OSError, StopIteration, RuntimeError):
+            continue
+    return frozenset(path for path in found if path.is_dir())
+
+
+def _library() -> ModuleType | None:
+    try:
+        import watchfiles
+    except ImportError:
+        return None
+    return watchfiles
