@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import logging
 from typing import TYPE_CHECKING
 
 import pytest
@@ -50,7 +51,11 @@ def _bounded(test, deadline: float):  # a hang jumps to this deadline and fails 
 def pytest_runtest_call() -> Generator[None, object, object]:
     """Fail a test in which our client sent what the types of its revision do not allow."""
     VIOLATIONS.clear()
+    logger = logging.getLogger("mcp_actors")
+    log = logger.handlers[:], logger.level, logger.propagate
     outcome = yield
+    # What a door that ran in this process set up.
+    logger.handlers[:], logger.level, logger.propagate = log
     if VIOLATIONS:
         pytest.fail("our client broke the types of the wire:\n" + "\n".join(VIOLATIONS[:20]), pytrace=False)
     return outcome

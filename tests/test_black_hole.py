@@ -16,8 +16,8 @@ ERAS = {"modern": MODERN_REVISIONS, "legacy": LEGACY_REVISIONS}
 
 # Clock -> how the server's spec and the call say what runs out.
 CLOCKS: dict[str, tuple[dict[str, float], float | None]] = {
-    "wall": ({}, 0.3),
-    "first-byte": ({"request_timeout": 0.3}, None),
+    "wall": ({}, 0.5),
+    "first-byte": ({"request_timeout": 0.5}, None),
 }
 
 
@@ -30,25 +30,26 @@ async def test_a_call_into_a_black_hole_fails_on_its_clock_and_hurts_no_other(er
     late: list[int] = []
     texts: list[str] = []
 
-    with trio.fail_after(10):
+    with trio.fail_after(30):
         async with open_http_server(hole) as hole_url, open_http_server(good) as good_url:
             specs = [ServerSpec("hole", RemoteTarget(hole_url), **spec), ServerSpec("good", RemoteTarget(good_url))]
             async with open_runtime(specs) as runtime:
                 await runtime.wait_ready()
-                hole.silence("tools/call", times=20)
+                hole.silence("tools/call")
 
                 async def fall(number: int) -> None:
-                    with pytest.raises(trio.TooSlowError, match=f"the {clock} clock ran out after 0.3 s"):
+                    with pytest.raises(trio.TooSlowError, match=f"the {clock} clock ran out after 0.5 s"):
                         await runtime.call_tool("hole.echo", {"text": str(number)}, timeout=timeout)
                     late.append(number)
 
                 async with trio.open_nursery() as nursery:
                     for number in range(20):
                         nursery.start_soon(fall, number)
-                    await hole.wait_seen("tools/call", 20)
+                    await hole.wait_seen("tools/call", 1)
                     texts += [(await runtime.call_tool("good.echo", {"text": "fine"})).text for _ in range(20)]
                 if era == "legacy":  # modern: the closed response stream is the cancel
-                    await hole.wait_seen("notifications/cancelled", 20)
+                    await hole.wait_seen("notifications/cancelled", len(hole.seen("tools/call")))
+                hole.obey("tools/call")
                 after = await runtime.call_tool("hole.echo", {"text": "back"})
                 statuses = runtime.status()
 
