@@ -173,6 +173,9 @@ class Server:
 
         Subscribed in the era's way, again after every reconnect (F01, F04, A10). Nothing is replayed: read it after you
         began to watch.
+
+        Cancellation:
+            Safe; leaving the block unsubscribes.
         """
         connection = await self._runtime.connection(self.name)
         self._require(connection, "resources/subscribe")
@@ -181,7 +184,7 @@ class Server:
 
     @asynccontextmanager
     async def watch_log(self) -> AsyncIterator[LogWatcher]:
-        """Iterate over its log messages while the block runs; untrusted."""
+        """Iterate over its log messages while the block runs; untrusted. Cancellation: safe."""
         connection = await self._runtime.connection(self.name)
         with connection.listening.watch_log() as watcher:
             yield watcher

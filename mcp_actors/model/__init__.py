@@ -1,1 +1,1 @@
-"""[door] For models.          What a model is offered, may call, and gets back."""
+"""[door] For models: what one is offered, may call, and gets back."""
