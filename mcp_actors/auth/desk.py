@@ -28,7 +28,7 @@ from mcp_actors.auth.store import CredentialStore, system_credential
 from mcp_actors.auth.upkeep import mint, revoke
 from mcp_actors.auth.xaa import Company, CompanySetup
 from mcp_actors.config.specs import RemoteTarget
-from mcp_actors.errors import AuthFailed, AuthRequired, ConfigError, McpActorsError, RemoteProtocolError
+from mcp_actors.errors import AuthFailed, AuthRequired, ConfigError, ConnectFailed, McpActorsError, RemoteProtocolError
 from mcp_actors.protocol.jsonrpc import decode_object, encode
 
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ __all__ = ["AuthDesk", "AuthStatus", "load_company", "save_company"]
 COMPANY_FILE: Final = "xaa.json"
 COMPANY_SECRET: Final = "xaa-client-secret"  # noqa: S105 - a name
 MAX_FILE_BYTES: Final = 64 * 1024
+# Seconds that a server may take to say that it wants a login.
+HELLO_SECONDS: Final = 30.0
 
 
 @frozen
@@ -246,12 +248,15 @@ class AuthDesk:
             ("Content-Type", "application/json"),
             ("Accept", "application/json, text/event-stream"),
         ]
-        try:
-            status, kept, _ = await self._exchange(
-                "POST", target.url, headers, encode(hello), address=None, max_bytes=MAX_FILE_BYTES
-            )
-        except RemoteProtocolError:
-            return None
+        with trio.move_on_after(HELLO_SECONDS) as scope:
+            try:
+                status, kept, _ = await self._exchange(
+                    "POST", target.url, headers, encode(hello), address=None, max_bytes=MAX_FILE_BYTES
+                )
+            except RemoteProtocolError:
+                return None
+        if scope.cancelled_caught:
+            raise ConnectFailed(reason="the server did not answer in time")
         challenge = kept.get("www-authenticate")
         return read_demand(status, [challenge] if challenge else []) if status in (401, 403) else None
 

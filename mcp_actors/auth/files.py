@@ -24,6 +24,8 @@ MAX_BYTES: Final = 1024 * 1024
 # Seconds between two looks at a lock that another process holds.
 FIRST_LOOK: Final = 0.005
 LAST_LOOK: Final = 0.1
+# Twice what one renewal may take.
+LOCK_TIMEOUT: Final = 60.0
 IS_POSIX: Final = os.name == "posix"
 
 
@@ -85,13 +87,18 @@ def read_private(path: Path) -> bytes | None:
 
 
 @contextlib.asynccontextmanager
-async def process_lock(path: Path) -> AsyncIterator[None]:
+async def process_lock(path: Path, timeout: float = LOCK_TIMEOUT) -> AsyncIterator[None]:
     """Hold a lock that no other process (and no other user of this function in this one) holds at the same time.
 
     The kernel lets go of it when its process dies, however that happens. The file stays: removing it would let two
     processes lock two files of one name.
 
+    Args:
+        path: the lock file, which is made.
+        timeout: seconds to wait for whoever holds it.
+
     Raises:
+        TimeoutError: somebody held it all that time.
         OSError: the lock file cannot be opened.
 
     Cancellation:
@@ -100,8 +107,10 @@ async def process_lock(path: Path) -> AsyncIterator[None]:
     await trio.to_thread.run_sync(open_private_directory, path.parent)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
     try:
-        pause = FIRST_LOOK
+        pause, deadline = FIRST_LOOK, trio.current_time() + timeout
         while not _try_lock(descriptor):
+            if trio.current_time() > deadline:
+                raise TimeoutError(0, "another process holds the lock", str(path))
             await trio.sleep(pause)
             pause = min(pause * 1.5, LAST_LOOK)
         yield

@@ -265,7 +265,10 @@ def read_landing(url: str, server: AuthServer, *, state: str) -> str:
         no        yes     compare
         no        no      go on
     """
-    pairs = parse_qsl(urlsplit(url.strip()).query, keep_blank_values=True, max_num_fields=100)
+    try:
+        pairs = parse_qsl(urlsplit(url.strip()).query, keep_blank_values=True, max_num_fields=100)
+    except ValueError:
+        raise AuthFailed(reason="the redirect is no usable URL") from None
     fields = dict(pairs)
     if len(fields) != len(pairs):
         raise AuthFailed(reason="the redirect repeats a parameter: not used")

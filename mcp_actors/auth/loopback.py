@@ -73,7 +73,7 @@ class Landing:
         Cancellation:
             Safe.
         """
-        self._state = dict(parse_qsl(urlsplit(url).query)).get("state")
+        self._state = _fields(url).get("state")
         self._arrived.clear()
         self._event = trio.Event()
         failures: list[Exception] = []
@@ -98,7 +98,7 @@ class Landing:
 
     def arrive(self, url: str) -> bool:
         """Take a URL that came, or was pasted; returns whether it belongs to the visit under way, and is the first."""
-        state = dict(parse_qsl(urlsplit(url).query, max_num_fields=100)).get("state")
+        state = _fields(url).get("state")
         if self._arrived or self._state is None or state != self._state:
             return False
         self._arrived.append(url)
@@ -196,6 +196,14 @@ async def _listen(port: int) -> list[trio.SocketListener]:
     raise OSError(errno.EADDRINUSE, "no port is free on both 127.0.0.1 and ::1")
 
 
+def _fields(url: str) -> dict[str, str]:
+    """The query's fields; none when it is no sensible URL."""
+    try:
+        return dict(parse_qsl(urlsplit(url).query, keep_blank_values=True, max_num_fields=100))
+    except ValueError:
+        return {}
+
+
 async def _serve(stream: trio.SocketStream, landing: Landing) -> None:
     """Serve one request on one connection. No exception leaves but cancellation."""
     connection = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD_BYTES)
@@ -235,14 +243,13 @@ async def _serve(stream: trio.SocketStream, landing: Landing) -> None:
 
 
 def _answer(request: h11.Request, landing: Landing) -> tuple[int, str]:
-    target = request.target.decode("latin-1")
-    parts = urlsplit(target)
-    if request.method != b"GET" or (parts.path or "/") != landing.path:
+    path, _, query = request.target.decode("latin-1").partition("?")
+    if request.method != b"GET" or path != landing.path:
         return 404, "elsewhere"
-    names = {name for name, _ in parse_qsl(parts.query, keep_blank_values=True, max_num_fields=100)}
+    names = set(_fields(f"?{query}"))
     if not names & {"state", "error", "code"}:
         return 404, "elsewhere"
     base = landing.redirect_uri.partition("?")[0]
-    if not landing.arrive(f"{base}?{parts.query}"):
+    if not landing.arrive(f"{base}?{query}"):
         return 400, "stranger"
     return 200, "refused" if "error" in names else "done"

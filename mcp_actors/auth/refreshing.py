@@ -28,7 +28,7 @@ from mcp_actors.auth.identity import REGISTERED
 from mcp_actors.auth.presentation import Bearer, make_presentation
 from mcp_actors.auth.tokens import Refused
 from mcp_actors.auth.upkeep import renew
-from mcp_actors.errors import McpActorsError
+from mcp_actors.errors import ConnectFailed, McpActorsError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -188,11 +188,15 @@ class Keeper:
     @contextlib.asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
         """Rule 1: no other process renews meanwhile."""
-        if self._locks is None or not await self._store.is_shared():
+        async with contextlib.AsyncExitStack() as stack:
+            if self._locks is not None and await self._store.is_shared():
+                try:
+                    await stack.enter_async_context(process_lock(self._locks / f"{self._slot}.lock"))
+                except TimeoutError as exc:
+                    raise ConnectFailed(reason="another process has been renewing this login for a minute") from exc
+                except OSError as exc:  # a place where nothing can be written: better than no login at all
+                    log.warning("Failed to lock a login against other processes: %s", exc.strerror)
             yield
-        else:
-            async with process_lock(self._locks / f"{self._slot}.lock"):
-                yield
 
     async def _renew_alone(self, refused: str | None) -> Credentials | None:
         async with self._alone():
@@ -220,15 +224,15 @@ class Keeper:
                     error = refusal_error(result, held.server)
                 self._fail(error)
             if is_alive:
+                log.warning("Failed to renew a login, which still serves: %s", error)
                 return held
-            raise error
+            raise evolve(error)  # a new one for each caller
 
     def _fail(self, error: McpActorsError) -> None:
         """Rule 3."""
         pause = min(FIRST_PAUSE * 2**self._failures, LAST_PAUSE)
         self._failure, self._failures = error, min(self._failures + 1, 10)
         self._not_before = self._sources.now() + pause
-        log.warning("Failed to renew a login, which is kept: %s", error)
 
     async def _bury(self, held: Credentials, refused: Refused) -> Credentials | None:
         """The issuer says that the refresh token is dead: drop it, if it still is the stored one."""

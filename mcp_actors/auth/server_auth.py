@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from mcp_actors.auth.needs_auth import NeedsAuthCache
     from mcp_actors.auth.options import AuthOptions
     from mcp_actors.auth.refreshing import Keeper
+    from mcp_actors.jsontypes import Json
 
 __all__ = ["ServerAuth"]
 
@@ -53,6 +54,10 @@ log = logging.getLogger("mcp_actors.auth")
 # Nonces that one request may be asked for: one, and one more where it had just changed.
 MAX_NONCES: Final = 2
 LATEST_LEGACY_YEAR: Final = "2025"
+_EXTENSIONS: Final = {
+    GrantKind.XAA: "io.modelcontextprotocol/enterprise-managed-authorization",
+    GrantKind.CLIENT_CREDENTIALS: "io.modelcontextprotocol/oauth-client-credentials",
+}
 
 
 @define(eq=False)
@@ -146,6 +151,12 @@ class ServerAuth:
             if isinstance(exc, AuthRequired) and exc.remedy is None:
                 exc.remedy = self.remedy
             raise
+
+    @property
+    def extensions(self) -> dict[str, dict[str, Json]]:
+        """Extensions that our client capabilities may declare to this server, because they are in use (S281)."""
+        name = _EXTENSIONS.get(self.options.grant)
+        return {} if name is None else {name: {}}
 
     @property
     def remedy(self) -> str:

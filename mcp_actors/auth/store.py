@@ -301,8 +301,8 @@ class CredentialStore:
                 raise AuthFailed(reason=f"credentials_store is keyring, but {_why(exc)}") from exc
             fallback = "private files" if files else "memory only, so logins end with this process"
             log.info("Kept logins in %s: %s", fallback, _why(exc))
-            return files or (MemoryStore(),)
-        return (self._keyring, *files) if self._choice is StoreChoice.AUTO else (self._keyring,)
+            return (*files, MemoryStore())
+        return (self._keyring, *files, MemoryStore()) if self._choice is StoreChoice.AUTO else (self._keyring,)
 
 
 def _why(exc: OSError) -> str:

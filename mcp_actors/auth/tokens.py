@@ -118,7 +118,7 @@ def read_token_answer(
     """
     document = answer.json()
     if document is None and "form-urlencoded" in answer.headers.get("content-type", ""):
-        document = dict(parse_qsl(answer.body.decode("utf-8", "replace"), max_num_fields=50))
+        document = _form(answer.body)
     if document is None:
         return Refused("", "the answer is no JSON object", answer.status, is_passing=answer.is_outage)
     code = text_in(document, "error")
@@ -149,6 +149,13 @@ def read_token_answer(
         scope=tokens.scope or previous.scope,
         id_token=tokens.id_token or previous.id_token,
     )
+
+
+def _form(body: bytes) -> dict[str, Json] | None:
+    try:
+        return dict(parse_qsl(body.decode("utf-8", "replace"), max_num_fields=50))
+    except ValueError:
+        return None
 
 
 def _expiry(document: Mapping[str, Json], access_token: str, now: float) -> float | None:

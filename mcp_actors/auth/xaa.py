@@ -47,9 +47,8 @@ if TYPE_CHECKING:
     from mcp_actors.auth.messages import Asking, Flow, Sources, WebAnswer
     from mcp_actors.auth.refreshing import Keeper
 
-__all__ = ["EXTENSION", "Company", "CompanySetup", "company_login", "exchange_id_token", "read_id_jag", "redeem"]
+__all__ = ["Company", "CompanySetup", "company_login", "exchange_id_token", "read_id_jag", "redeem"]
 
-EXTENSION: Final = "io.modelcontextprotocol/enterprise-managed-authorization"
 ID_TOKEN: Final = "urn:ietf:params:oauth:token-type:id_token"  # noqa: S105 - a name
 ID_JAG: Final = "urn:ietf:params:oauth:token-type:id-jag"
 JAG_TYPE: Final = "oauth-id-jag+jwt"

@@ -112,3 +112,12 @@ async def test_a_lock_of_another_process_is_waited_for_and_dies_with_it(tmp_path
         with trio.fail_after(10):
             async with process_lock(path):
                 pass
+
+
+async def test_a_lock_that_is_never_let_go_is_given_up(tmp_path):
+    """A stopped process does not park us for ever (D22)."""
+    path = tmp_path / "x.lock"
+    async with process_lock(path):
+        with pytest.raises(TimeoutError):
+            async with process_lock(path, timeout=0.02):
+                pass

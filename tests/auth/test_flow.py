@@ -253,6 +253,7 @@ LANDINGS = [
     (SERVER, "code=&state=s", Refusal("no code")),
     (SERVER, "code=c&code=d&state=s", Refusal("repeats")),
     (SERVER, "", Refusal("state")),
+    (SERVER, "state=s&" + "&".join(["x=1"] * 200), Refusal("usable")),
 ]
 
 

@@ -68,6 +68,8 @@ async def come(landing, host, shown):
         ("/callback?code=C&state=other", "GET", 400),
         ("/callback?error=denied", "GET", 400),
         ("/callback?code=C", "GET", 400),
+        ("/callback?state=S1&" + "&".join(f"x{number}=1" for number in range(200)), "GET", 404),
+        ("//[bad/callback?code=C&state=S1", "GET", 404),
     ],
 )
 async def test_only_our_own_answer_ends_a_visit(target, method, status):
@@ -116,6 +118,7 @@ async def test_a_pasted_url_does_as_well():
         nursery.start_soon(_visit, landing, got)
         await trio.testing.wait_all_tasks_blocked(0.01)
         assert not landing.arrive("http://localhost:1/callback?code=C&state=wrong")
+        assert not landing.arrive("http://[bad?state=S1")
         assert landing.arrive("http://localhost:1/callback?code=C&state=S1")
 
     assert got == ["http://localhost:1/callback?code=C&state=S1"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import sys
 from pathlib import Path
@@ -309,6 +310,32 @@ async def test_waiters_are_served_when_the_first_asker_is_cancelled(store, clock
         assert server.refreshes == 1
 
 
+async def test_where_no_lock_can_be_made_the_login_still_works(store, clock, tmp_path, caplog):
+    """A read-only place: renewed without a lock, with a notice."""
+    (tmp_path / "locks").write_text("")
+    one = keeper(store, clock, RotatingServer().fetch, tmp_path)
+    await one.adopt(login(clock))
+    clock.now += 4000
+
+    assert (await one.usable()).tokens.access_token == "a1"
+    assert "Failed to lock" in caplog.text
+
+
+async def test_each_caller_gets_an_error_of_its_own(store, clock):
+    """One exception raised in many tasks would pile up tracebacks."""
+    one = keeper(store, clock, World({f"{AS}/token": answer({}, status=500)}).fetch)
+    await one.adopt(login(clock))
+    clock.now += 4000
+    caught = []
+    for _ in range(2):
+        with pytest.raises(ConnectFailed) as info:
+            await one.usable()
+        caught.append(info.value)
+
+    assert caught[0] is not caught[1]
+    assert str(caught[0]) == str(caught[1])
+
+
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import json, random, sys, trio
@@ -345,7 +372,7 @@ trio.run(main)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(int(os.environ.get("REFRESH_RUNS", "3"))))
 async def test_twelve_tasks_in_three_processes_refresh_once(tmp_path, seed):
     """An expired rotating token, found by all at once: one refresh, twelve tokens, nobody is logged out (fault 58)."""
     clock = Clock(now=1.0)

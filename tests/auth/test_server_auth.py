@@ -210,6 +210,23 @@ async def test_a_new_authorization_server_means_a_new_registration():
     assert not any(b"registered-client" in request.body or b"refresh-1" in request.body for request in sent)
 
 
+async def test_a_rotating_server_that_refuses_every_token_is_given_up():
+    """New refresh tokens with each answer make no endless loop either."""
+    house = House()
+    counter = iter(range(1000))
+
+    def give(_request):
+        number = next(counter)
+        return answer({"access_token": f"t{number}", "refresh_token": f"r{number}"})
+
+    house.world.pages[f"{AS}/token"] = give
+
+    with pytest.raises(AuthFailed, match="in a row"):
+        await send(house.auth, server := Server(token="never"))
+
+    assert len(server.seen) < 10
+
+
 STEP = (403, ['Bearer error="insufficient_scope", scope="write"'])
 
 

@@ -198,3 +198,14 @@ def test_no_value_is_in_a_repr(tmp_path):
     trio.run(store.save, "slot", b"CANARY")
 
     assert "CANARY" not in repr(store)
+
+
+async def test_where_nothing_can_be_written_memory_is_used(tmp_path, caplog):
+    """A file in the way of the directory: the login works for this process, with a notice."""
+    (tmp_path / "c").write_text("")
+    store = CredentialStore(StoreChoice.AUTO, tmp_path / "c", KeyringStore(broken))
+
+    assert await store.save("slot", b"x") == "memory"
+
+    assert await store.load("slot") == b"x"
+    assert "Failed to keep a login in the file" in caplog.text

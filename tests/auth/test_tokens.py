@@ -62,6 +62,7 @@ REFUSED = [
     (answer({"access_token": ""}), "", False, False),
     (answer({"access_token": 7}), "", False, False),
     (answer([1]), "", False, False),
+    (answer(body=b"a=1&" * 99, content_type="application/x-www-form-urlencoded"), "", False, False),
 ]
 
 
