@@ -132,7 +132,8 @@ class Runtime:
             Server name -> status of these servers.
 
         Raises:
-            UnknownServer: a name is not configured.
+            UnknownServer: a name is not configured, or was removed meanwhile.
+            ActorGone: the runtime was closed meanwhile.
 
         Cancellation:
             Safe; give it a deadline of your own where one slow server may not hold you up (S129).
@@ -145,6 +146,8 @@ class Runtime:
             self.configured.find(name)
         await self._published.ask(Flush())
         while True:
+            for name in wanted:
+                self.configured.find(name)  # it may be removed while it is waited for
             servers = self._registry.snapshot.servers
             if all(name in servers and (servers[name].is_settled or servers[name].attempt) for name in wanted):
                 return {name: servers[name] for name in wanted}
@@ -295,8 +298,9 @@ class Runtime:
 
     async def remove_server(self, name: str) -> None:
         """Stop a server and forget it; returns when nothing of it lives. Raises `UnknownServer`. Cancellation: safe."""
-        await self._steer(RemoveServer(name))
+        self.configured.find(name)
         self.configured.remove(name)
+        await self._steer(RemoveServer(name))
 
     async def apply(self, loaded: LoadedConfig) -> Applied:
         """Run what this configuration says: unchanged servers are not touched, changed ones get another generation.
@@ -326,7 +330,9 @@ class Runtime:
         return await reload(self)
 
     async def _steer(self, command: Ask[None]) -> None:
-        await self._supervisor.ask(command)
+        with trio.CancelScope(shield=True):  # as in `carry_out`: what `configured` says is what runs
+            reply = await self._supervisor.begin(command)
+        await reply.wait()
         await self._published.ask(Flush())
 
     def hurry(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from mcp_actors.errors import LocalProtocolError
+from mcp_actors.errors import LocalProtocolError, UnknownServer
 from mcp_actors.protocol.features import missing_capability
 from mcp_actors.protocol.jsonrpc import decode_object
 from mcp_actors.protocol.lists import PageCollector
@@ -70,8 +70,11 @@ class Server:
 
     @property
     def status(self) -> ServerStatus:
-        """Its status now."""
-        return self._runtime.status()[self.name]
+        """Its status now. Raises `UnknownServer` when it was removed."""
+        status = self._runtime.status().get(self.name)
+        if status is None:
+            raise UnknownServer(name=self.name)
+        return status
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -201,4 +204,5 @@ class Server:
             raise LocalProtocolError(server=self.name, reason=f"the server does not offer {missing}")
 
     def __repr__(self) -> str:
-        return f"<Server {self.name} {self.status.state}>"
+        status = self._runtime.status().get(self.name)
+        return f"<Server {self.name} {'removed' if status is None else status.state}>"

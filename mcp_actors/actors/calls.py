@@ -159,6 +159,8 @@ class Calls:
         if clock is None:
             slot.deadline = slot.clocks.next_deadline
             return
+        # Not looked at again: its caller may be busy with progress for a while before it takes the slot away.
+        slot.deadline = math.inf
         slot.fail(trio.TooSlowError(f"the {clock} clock ran out after {slot.clocks.timeout_of(clock):g} s"))
         self._withdraw(request_id, slot, f"the {clock} clock ran out")
 

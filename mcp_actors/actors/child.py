@@ -110,14 +110,17 @@ class Child:
     async def run(self) -> None:
         """Live, rest, live again, as long as it is wanted. Runs until cancelled."""
         while True:
-            if not self._is_wanted:
-                await self._report(ServerState.DISABLED, Phase.STOPPED, self._why_not, pid=None, next_retry=None)
-                while not self._is_wanted:
+            while not self._is_wanted:
+                # Said again after each ring: it may have been wanted in between, and somebody waits for this word.
+                if self.status.phase is not Phase.STOPPED:
+                    await self._report(ServerState.DISABLED, Phase.STOPPED, self._why_not, pid=None, next_retry=None)
+                else:
                     await self._bell.wait()
-            end = await self._live()
-            if self._is_wanted and not self._is_called:
-                await self._rest(end)
             self._is_called = False
+            end = await self._live()
+            # A life that a command ended is followed by what is wanted now, without a rest.
+            if self._is_wanted and not self._life.cancel_called:
+                await self._rest(end)
 
     async def _live(self) -> Exit:
         """One life: queue, connect, list, serve, end. Returns when nothing of it lives."""
@@ -251,7 +254,8 @@ class Child:
             raise self.not_ready()
         if not self._is_wanted:
             self._history = History()
-            self._is_wanted = True
+            # It may still be at rest, when it was unwanted for a moment only.
+            self._is_wanted = self._is_called = True
             await self._report(ServerState.PENDING, Phase.QUEUED, "queued", error=None)
             self._ring()
 

@@ -1,6 +1,10 @@
 """Owns the frames of our own making that wait for the wire: the handshake, answers, cancels.
 
 What this is not: the frames of calls, which their callers write (`calls`).
+
+Rule 1: only answers speak against a peer. It decides how many it wants, and one that asks without reading them is cut;
+how many calls are withdrawn at once is its clients' doing, and no reason to end the connection (S204).
+Rule 2: frames of a handshake have its deadline and no other (fault 89).
 """
 
 from __future__ import annotations
@@ -22,8 +26,10 @@ __all__ = ["Outgoing"]
 
 logger = logging.getLogger("mcp_actors.connection")
 
-# Frames that may wait; a peer that asks more without reading our answers is cut.
-SIZE: Final = 256
+# Answers that may wait: as many as the requests that one read of a pipe can bring.
+MAX_ANSWERS: Final = 8192
+# Other frames that may wait, a few megabytes of cancels; those beyond are lost.
+MAX_OURS: Final = 65_536
 # One of them may take so long on the wire, in seconds; only HTTP can be so slow.
 TIMEOUT: Final = 30.0
 
@@ -38,19 +44,26 @@ class Outgoing:
         self._on_sent = on_sent
         # Frames posted that are not on the wire yet.
         self.unsent = 0
+        # Of these, how many are answers.
+        self._answers = 0
         # Whether a frame that cannot be sent is the end; so it is until the handshake is over.
         self.is_strict = True
-        self._sender, self._waiting = trio.open_memory_channel[Frame](SIZE)
+        self._sender, self._waiting = trio.open_memory_channel[Frame](MAX_ANSWERS + MAX_OURS)
 
     def post(self, frame: Frame) -> bool:
-        """Put a frame in the queue; false when there are too many."""
+        """Put a frame in the queue; false when it is one answer too many."""
+        is_answer = not frame.method
+        if is_answer and self._answers >= MAX_ANSWERS:
+            return False
+        if not is_answer and self.unsent - self._answers >= MAX_OURS:
+            logger.debug("[MCP:%s] x lost %s: too many wait", self._server, frame.method)
+            return True
         try:
             self._sender.send_nowait(frame)
-        except trio.WouldBlock:
-            return False
         except trio.BrokenResourceError:
             return True  # it is ending: nobody is left to be told
         self.unsent += 1
+        self._answers += is_answer
         return True
 
     async def send_all(self) -> None:
@@ -68,10 +81,11 @@ class Outgoing:
                         raise
                     logger.debug("[MCP:%s] x lost %s: %s", self._server, frame.method or "an answer", error.describe())
                 self.unsent -= 1
+                self._answers -= not frame.method
                 self._on_sent()
 
     async def _send(self, frame: Frame) -> None:
-        if self._transport.is_exchange:
+        if self._transport.is_exchange and not self.is_strict:
             with trio.move_on_after(TIMEOUT):
                 await self._transport.send(frame)
         else:

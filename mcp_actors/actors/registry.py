@@ -29,6 +29,7 @@ from mcp_actors.actors.messages import (
     ServerRemoved,
     StatusChanged,
 )
+from mcp_actors.errors import ActorGone
 from mcp_actors.tools.catalog import Catalog
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ class Watcher:
 
     _changes: deque[StatusChange] = field(factory=deque)
     _missed: int = 0
+    # Whether nothing can change any more.
+    _is_over: bool = False
     _bell: trio.Event = field(factory=trio.Event)
 
     def notice(self, change: StatusChange) -> None:
@@ -88,12 +91,19 @@ class Watcher:
         self._changes.append(change)
         self._bell.set()
 
+    def end(self) -> None:
+        """Learn that there will be no more changes; those that were noticed can still be read."""
+        self._is_over = True
+        self._bell.set()
+
     def __aiter__(self) -> Watcher:
         return self
 
     async def __anext__(self) -> StatusChange:
-        """Wait for the next change. Runs as long as there is somebody to change; cancellation: safe."""
+        """Wait for the next change; the iteration ends with the runtime. Cancellation: safe."""
         while not self._changes:
+            if self._is_over:
+                raise StopAsyncIteration
             self._bell = trio.Event()
             await self._bell.wait()
         change = self._changes.popleft()
@@ -119,12 +129,16 @@ class Registry:
         # Name -> its place, once somebody said so; until then order of arrival is what counts.
         self._places: dict[str, int] = {}
         self._watchers: set[Watcher] = set()
+        # Whether `run` was left: nothing changes any more.
+        self._is_over = False
         self._published = trio.Event()
 
     @contextmanager
     def watch(self) -> Iterator[Watcher]:
         """Watch all changes of status while the block runs."""
         watcher = Watcher()
+        if self._is_over:
+            watcher.end()
         self._watchers.add(watcher)
         try:
             yield watcher
@@ -132,8 +146,11 @@ class Registry:
             self._watchers.discard(watcher)
 
     async def wait_published(self) -> None:
-        """Wait for the next publication. Cancellation: safe."""
-        await self._published.wait()
+        """Wait for the next publication. Raises `ActorGone` when there will be none. Cancellation: safe."""
+        if not self._is_over:
+            await self._published.wait()
+        if self._is_over:
+            raise ActorGone(actor=self.mailbox.actor)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Collect and publish. Runs until cancelled; what was told before is still published then (S372)."""
@@ -148,6 +165,10 @@ class Registry:
                         self._apply(envelope.message)
                         self._publish()
                         envelope.resolve()
+                self._is_over = True
+                self._published.set()
+                for watcher in self._watchers:
+                    watcher.end()
 
     async def _collect(self, envelope: Envelope[RegistryMessage]) -> None:
         with trio.move_on_after(self._window):

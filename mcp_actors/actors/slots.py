@@ -43,7 +43,18 @@ class SendAgain(Exception):
 class Slot:
     """One caller's wait for one answer. Filled at most once; a second filling is ignored."""
 
-    __slots__ = ("_clocks", "_error", "_progress", "_result", "_task", "begun_at", "deadline", "exchange", "is_sent")
+    __slots__ = (
+        "_clocks",
+        "_error",
+        "_progress",
+        "_reporting",
+        "_result",
+        "_task",
+        "begun_at",
+        "deadline",
+        "exchange",
+        "is_sent",
+    )
 
     def __init__(self, now: float = 0.0, timeouts: CallTimeouts = UNLIMITED) -> None:
         self.begun_at = now
@@ -58,6 +69,8 @@ class Slot:
         self._result: bytes | None = None
         self._error: BaseException | None = None
         self._progress: Progress | None = None
+        # While the caller's coroutine for progress runs.
+        self._reporting: trio.CancelScope | None = None
         self._task: trio.lowlevel.Task | None = None
 
     @property
@@ -81,9 +94,11 @@ class Slot:
             self._wake()
 
     def fail(self, error: BaseException) -> None:
-        """Give a failure and wake the caller."""
+        """Give a failure and wake the caller, also out of its coroutine for progress: a deadline holds there too."""
         if self.is_open:
             self._error = error
+            if self._reporting is not None:
+                self._reporting.cancel()
             self._wake()
 
     def report(self, event: ProgressReceived[Slot]) -> None:
@@ -107,12 +122,14 @@ class Slot:
             Safe. The slot stays open: withdraw the request.
         """
         while True:
-            if self._progress is not None:
+            if self._progress is not None and self._error is None:
                 progress, self._progress = self._progress, None
                 if on_progress is not None:
                     waiting = on_progress(progress)
                     if inspect.isawaitable(waiting):
-                        await waiting
+                        with trio.CancelScope() as self._reporting:
+                            await waiting
+                        self._reporting = None
                 continue
             if self._error is not None:
                 raise self._error

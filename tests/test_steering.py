@@ -1,0 +1,206 @@
+"""Commands that meet: whatever comes at the same moment, everybody is answered and the last wish holds."""
+
+from __future__ import annotations
+
+import itertools
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+import trio
+from fleet import PERMANENT, echo_server, spec
+
+from mcp_actors.actors.lifecycle import Phase, ServerState
+from mcp_actors.config.settings import Settings
+from mcp_actors.errors import ActorGone, McpActorsError, UnknownServer
+from mcp_actors.runtime import Runtime, open_runtime
+from mcp_actors.testing.scripted import LEGACY_REVISIONS, MODERN_REVISIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+SETTINGS = Settings()
+COMMANDS = ("enable", "disable", "restart")
+STARTS = ("connected", "disabled", "parked", "backing-off", "connecting")
+CALLS = 1000
+
+
+async def bring(runtime: Runtime, server, start: str) -> None:
+    """Bring the server `one` into a state; its connects fail or hang by then where the state wants it."""
+    if start == "connecting":
+        server.silence("server/discover")
+        server.silence("initialize")
+        await runtime.restart("one")
+        return
+    await runtime.wait_ready()
+    if start == "disabled":
+        await runtime.disable("one")
+    elif start in ("parked", "backing-off"):
+        server.refuse("initialize", -32000, "not today")
+        server.refuse("server/discover", -32000, "not today")
+        if start == "backing-off":
+            server.die_on("server/discover")
+            server.die_on("initialize")
+        await runtime.restart("one")
+        await runtime.wait_ready()
+
+
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("orders", [*itertools.product(COMMANDS, repeat=2), *itertools.product(COMMANDS, repeat=3)])
+@pytest.mark.deadline(100_000)
+async def test_commands_of_the_same_moment_are_all_answered(
+    orders: tuple[str, ...], start: str, autojump_clock: object
+) -> None:
+    """S128, invariant 1: every command returns, and the server is what the last one wanted."""
+    server = echo_server()
+
+    async with open_runtime([spec("one", server, **PERMANENT)], settings=SETTINGS) as runtime:
+        await bring(runtime, server, start)
+        with trio.fail_after(1000):
+            async with trio.open_nursery() as nursery:
+                for order in orders:
+                    nursery.start_soon(getattr(runtime, order), "one")
+                    await trio.testing.wait_all_tasks_blocked()
+        for method in ("server/discover", "initialize"):
+            server.obey(method)
+        await trio.sleep(5000)
+        status = runtime.status()["one"]
+
+    if orders[-1] == "disable":
+        assert (status.state, status.phase) == (ServerState.DISABLED, Phase.STOPPED)
+    elif start not in ("parked", "backing-off") or status.state is not ServerState.FAILED:
+        assert (status.state, status.phase) == (ServerState.CONNECTED, Phase.READY)
+
+
+@pytest.mark.parametrize("change", ["remove", "close"])
+async def test_nobody_waits_for_a_server_that_is_gone(change: str, autojump_clock: object) -> None:
+    """Invariant 1: who waits for readiness while the server is removed, or the runtime closed, is told so."""
+    server = echo_server()
+    server.silence("server/discover")
+    told: list[type[BaseException]] = []
+
+    async def wait() -> None:
+        try:
+            await runtime.wait_ready(["one"])
+        except McpActorsError as error:
+            told.append(type(error))
+
+    async with trio.open_nursery() as nursery:
+        async with open_runtime([spec("one", server)], settings=SETTINGS) as runtime:
+            nursery.start_soon(wait)
+            await trio.sleep(1)
+            if change == "remove":
+                await runtime.remove_server("one")
+
+    assert set(told) <= {UnknownServer, ActorGone}
+
+
+@pytest.mark.parametrize("steps", range(4))
+async def test_a_removal_that_is_cancelled_leaves_no_half_known_server(steps: int, autojump_clock: object) -> None:
+    """Cancellation of a command: what was begun is done, and what is not begun changes nothing."""
+    async with open_runtime([spec("one", echo_server())], settings=SETTINGS) as runtime:
+        await runtime.wait_ready()
+        with trio.CancelScope() as scope:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(runtime.remove_server, "one")
+                for _ in range(steps):
+                    await trio.lowlevel.checkpoint()
+                scope.cancel()
+        await trio.sleep(1)
+        await runtime.wait_ready()
+
+        assert set(runtime.status()) == set(runtime.configured.specs)
+
+
+async def test_a_watch_ends_with_the_runtime(autojump_clock: object) -> None:
+    """Invariant 1: who iterates over changes in a task of their own is let go, after the last change."""
+    seen: list[str] = []
+
+    async def watch() -> None:
+        with runtime.watch() as changes:
+            seen.extend([change.new.phase if change.new else "-" async for change in changes])
+
+    async with trio.open_nursery() as nursery:
+        async with open_runtime([spec("one", echo_server())], settings=SETTINGS) as runtime:
+            nursery.start_soon(watch)
+            await runtime.wait_ready()
+    with runtime.watch() as changes:
+        late = [change async for change in changes]
+
+    assert (seen[-1], late) == ("stopped", [])
+
+
+async def test_the_view_of_a_removed_server_says_so(autojump_clock: object) -> None:
+    """`Server` outlives its server: it is empty, and its status is that of nobody."""
+    async with open_runtime([spec("one", echo_server())], settings=SETTINGS) as runtime:
+        await runtime.wait_ready()
+        view = runtime.server("one")
+        await runtime.remove_server("one")
+
+        assert (view.tools, repr(view)) == ((), "<Server one removed>")
+        with pytest.raises(UnknownServer):
+            view.status  # noqa: B018 - the getter raises
+
+
+# ── many at once ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _cancel(runtime: Runtime, call: Callable[[], Awaitable[object]]) -> None:
+    with trio.move_on_after(1):
+        async with trio.open_nursery() as nursery:
+            for _ in range(CALLS):
+                nursery.start_soon(call)
+
+
+async def _time_out(runtime: Runtime, call: Callable[..., Awaitable[object]]) -> None:
+    async def one() -> None:
+        with pytest.raises(trio.TooSlowError):
+            await call(timeout=1)
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(CALLS):
+            nursery.start_soon(one)
+
+
+@pytest.mark.parametrize("withdraw", [_cancel, _time_out])
+@pytest.mark.parametrize("revisions", [MODERN_REVISIONS, LEGACY_REVISIONS], ids=["modern", "legacy"])
+async def test_many_calls_withdrawn_at_once_leave_the_connection_usable(
+    revisions: tuple[str, ...], withdraw: Callable[..., Awaitable[None]], autojump_clock: object
+) -> None:
+    """S204, B18: each is told to the server once, and the server is not blamed for their number."""
+    server = echo_server(revisions=revisions)
+
+    async with open_runtime([spec("one", server)], settings=SETTINGS) as runtime:
+        await runtime.wait_ready()
+        await withdraw(runtime, partial(runtime.call_tool, "one.slow", {"seconds": 100}))
+        result = await runtime.call_tool("one.echo", {"text": "still here"})
+        await server.wait_seen("notifications/cancelled", CALLS)
+        status = runtime.status()["one"]
+
+    assert (result.text, status.generation) == ("still here", 1)
+    assert len(server.seen("notifications/cancelled")) == CALLS
+
+
+async def test_a_deadline_holds_while_progress_is_being_told(autojump_clock: object) -> None:
+    """S199: the caller's own coroutine for progress cannot outlast the call, nor keep the watchdog awake."""
+    server = echo_server(revisions=LEGACY_REVISIONS)
+
+    async def work(call) -> str:
+        await call.progress(1, 2)
+        await trio.sleep(1000)
+        return "done"
+
+    async def hang(_: object) -> None:
+        await trio.sleep_forever()
+
+    server.add_tool("work", work)
+
+    async with open_runtime([spec("one", server)], settings=SETTINGS) as runtime:
+        await runtime.wait_ready()
+        began = trio.current_time()
+        with pytest.raises(trio.TooSlowError):
+            await runtime.call_tool("one.work", timeout=5, progress=hang)
+        took = trio.current_time() - began
+
+    assert took == pytest.approx(5, abs=0.1)
+    assert len(server.seen("notifications/cancelled")) == 1
