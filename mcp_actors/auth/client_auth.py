@@ -39,7 +39,8 @@ def _basic(identity: ClientIdentity, server: AuthServer, sources: Sources) -> tu
     # "encoded using the application/x-www-form-urlencoded encoding algorithm" (RFC 6749, section 2.3.1).
     del server, sources
     pair = f"{quote(identity.client_id, safe='')}:{quote(identity.client_secret or '', safe='')}"
-    return (("Authorization", "Basic " + base64.b64encode(pair.encode()).decode()),), {}
+    # The id is repeated in the form, which is allowed: the official Python SDK's server finds its client by that alone.
+    return (("Authorization", "Basic " + base64.b64encode(pair.encode()).decode()),), {"client_id": identity.client_id}
 
 
 def _post(identity: ClientIdentity, server: AuthServer, sources: Sources) -> tuple[Headers, Form]:

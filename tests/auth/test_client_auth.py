@@ -47,7 +47,7 @@ def test_basic_encodes_both_parts_first():
     """Colons and percent signs in id or secret survive (RFC 6749, 2.3.1)."""
     headers, form = authenticate(ClientIdentity("a:b", client_secret="c%d é"), SERVER, Clock().sources)
 
-    assert form == {}
+    assert form == {"client_id": "a:b"}
     scheme, value = dict(headers)["Authorization"].split()
     assert (scheme, base64.b64decode(value)) == ("Basic", b"a%3Ab:c%25d%20%C3%A9")
 
