@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,6 +27,11 @@ settings.load_profile("house")
 
 # The one patch of the suite: an instrument that must be in every test cannot be an argument of each.
 wire.Session = CheckedSession
+
+# A shell's ``&`` starts us deaf to these, and our children would inherit it.
+for _number, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, _handler)
 
 DEADLINE = 60.0  # virtual seconds under autojump_clock, real ones without
 

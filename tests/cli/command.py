@@ -11,6 +11,7 @@ import io
 import json
 import os
 import pwd
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -88,9 +89,16 @@ def spawn(*words, **options):
     return subprocess.run(argv(*words), capture_output=True, text=True, timeout=PATIENCE, check=False, **options)
 
 
+def listen_to_signals():
+    """Ignore no signal, although whoever started the tests may have (nohup, a shell's ``&``)."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def start(*words, **options):
     """Start a command line as a child; its streams are text pipes."""
     options.setdefault("env", environment())
+    options.setdefault("preexec_fn", listen_to_signals)
     return subprocess.Popen(argv(*words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
