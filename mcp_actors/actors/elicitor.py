@@ -235,7 +235,8 @@ class Elicitor:
     def _decide(self, entry: OpenQuestion) -> None:
         """Ask the policy; let the question wait for a person if that is what it says."""
         request = entry.request
-        if request.stage is Stage.FIRST:
+        # A prepared consent says that the page is seen to as well: nobody is there to say so later.
+        if request.stage is Stage.FIRST or self.policy.mode is Mode.ANSWERS:
             match decide(self.policy, request, has_prompter=self._prompter is not None):
                 case Settled(answer, reason):
                     entry.settle(answer, "policy")

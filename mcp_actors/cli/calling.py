@@ -8,22 +8,30 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mcp_actors.cli import arguments, exits, output
+from mcp_actors.cli.asked import Asked, add_asked
 from mcp_actors.cli.exits import UsageError
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from mcp_actors.actors.slots import Progress as Reported
+    from mcp_actors.actors.slots import ProgressCallback
     from mcp_actors.cli.fleet import Plan
     from mcp_actors.cli.options import GlobalOptions
+    from mcp_actors.cli.progress import Progress
     from mcp_actors.jsontypes import JsonObject
+    from mcp_actors.runtime import Runtime
     from mcp_actors.tools.catalog import Catalog, Tool
     from mcp_actors.tools.results import ToolResult
 
-__all__ = ["configure_call", "read_text", "run_call"]
+__all__ = ["configure_call", "read_text", "run_call", "show_result"]
+
+# Seconds that a server may take to change its list after it was connected.
+LIST_PATIENCE: Final = 2.0
 
 
 def _positive(text: str) -> float:
@@ -47,11 +55,19 @@ def configure_call(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--args", metavar="JSON", help="an object of arguments, or @file; key=value words win")
     parser.add_argument(
-        "--output", choices=("text", "json"), default="text", help="json: the result as the server sent it"
+        "--output",
+        choices=("text", "markdown", "json", "raw"),
+        default="text",
+        help="json: the result as the server sent it; raw: its texts alone, byte for byte",
+    )
+    parser.add_argument("--save-images", metavar="DIR", help="write pictures to files in this directory")
+    parser.add_argument(
+        "--progress", action="store_true", help="tell progress on standard error, also where that is no terminal"
     )
     parser.add_argument(
         "--timeout", type=_positive, metavar="SECONDS", help="give the call up after so long (exit code 5)"
     )
+    add_asked(parser)
 
 
 def run_call(shared: GlobalOptions, own: argparse.Namespace) -> int:
@@ -64,31 +80,20 @@ def run_call(shared: GlobalOptions, own: argparse.Namespace) -> int:
 
     plan = load_plan(shared)
     server, rest = _which_server(own.tool, plan)
-    call = _Call(server, rest, own.tool, base, words, own.timeout, own.output)
-    return run_interruptibly(partial(_call, plan.only(server), call))
+    call = _Call(server, rest, own.tool, base, words, own)
+    return run_interruptibly(partial(_call, plan.only(server), call, Asked(own, plan.choices, read_text)))
 
 
-class _Call:
+class _Call(NamedTuple):
     """What was asked for."""
 
-    def __init__(
-        self,
-        server: str,
-        rest: str,
-        asked: str,
-        base: JsonObject,
-        words: Sequence[arguments.Word],
-        timeout: float | None,
-        form: str,
-    ) -> None:
-        self.server = server
-        # The tool's part of what was asked, raw or in normal form.
-        self.rest = rest
-        self.asked = asked
-        self.base = base
-        self.words = words
-        self.timeout = timeout
-        self.form = form
+    server: str
+    # The tool's part of what was asked, raw or in normal form.
+    rest: str
+    asked: str
+    base: JsonObject
+    words: Sequence[arguments.Word]
+    own: argparse.Namespace
 
 
 def read_text(name: str) -> str:
@@ -143,30 +148,108 @@ def _which_tool(catalog: Catalog, call: _Call) -> Tool:
     raise error
 
 
-async def _call(plan: Plan, call: _Call) -> int:
+async def _find_tool(runtime: Runtime, call: _Call) -> Tool:
+    """`_which_tool`; a server that may still change its list, as one does that asked for our roots, gets a moment."""
+    import trio
+
+    from mcp_actors.errors import UnknownTool
+
+    offers = runtime.snapshot.connections[call.server].info
+    changes = offers.capabilities.get("tools") if offers is not None else None
+    patience = LIST_PATIENCE if isinstance(changes, dict) and changes.get("listChanged") is True else 0
+    with trio.move_on_after(patience):
+        while True:
+            try:
+                return _which_tool(runtime.catalog, call)
+            except UnknownTool:
+                await runtime.wait_published()
+    return _which_tool(runtime.catalog, call)
+
+
+async def _call(plan: Plan, call: _Call, asked: Asked) -> int:
     from mcp_actors.cli.fleet import open_fleet, refuse, settle
     from mcp_actors.cli.progress import open_progress
 
-    async with open_fleet(plan.once()) as runtime:
+    async with open_fleet(plan.once(), host=asked.questions.host) as runtime:
         await settle(runtime)
         status = runtime.status()[call.server]
         if not status.is_connected:
             return refuse(status)
-        tool = _which_tool(runtime.catalog, call)
+        tool = await _find_tool(runtime, call)
         filled = arguments.build_arguments(call.base, call.words, tool.input_schema)
-        with open_progress(f"calling {call.asked}"):
-            result = await runtime.call_tool(tool.callable_name, filled, timeout=call.timeout)
-    _print(result, call)
+        with open_progress(f"calling {call.asked}") as progress:
+            asked.draws(progress)
+            tell = _teller(progress, call) if call.own.progress or sys.stderr.isatty() else None
+            result = await runtime.call_tool(tool.callable_name, filled, timeout=call.own.timeout, progress=tell)
+    await show_result(result, call.own, name=call.asked, tool=tool)
     return exits.FAILED if result.is_error else exits.OK
 
 
-def _print(result: ToolResult, call: _Call) -> None:
-    from mcp_actors.cli import render
+def _teller(progress: Progress, call: _Call) -> ProgressCallback:
+    from mcp_actors.cli.render import clean_line
 
-    if call.form == "json":
+    def tell(news: Reported) -> None:
+        whole = "" if news.total is None else f"/{news.total:g}"
+        message = f" {clean_line(news.message)}" if news.message else ""
+        text = f"{call.asked}: {news.progress:g}{whole}{message}"
+        progress.show(text)
+        if call.own.progress and not sys.stderr.isatty():
+            output.note(text)
+
+    return tell
+
+
+async def show_result(result: ToolResult, own: argparse.Namespace, *, name: str, tool: Tool | None = None) -> None:
+    """Write a result the way ``--output`` and ``--save-images`` say.
+
+    Args:
+        result: as the server sent it.
+        own: with the options `output` and `save_images`.
+        name: what was called, for notes.
+        tool: what was called; its output schema is looked at.
+    """
+    from mcp_actors.cli import showing
+
+    saved = await _save(result, own.save_images, name)
+    if own.output == "json":
         output.emit_bytes(result.raw)
-        return
-    text = render.result_text(result)
-    output.emit(render.clean(text) if output.is_terminal() else text)
+    elif own.output == "raw":
+        output.emit_exactly(showing.raw_of(result))
+    elif own.output == "markdown":
+        output.emit(showing.markdown_of(result, saved))
+    else:
+        output.emit(showing.text_of(result, showing.Style(output.width()), saved))
     if result.is_error:
-        output.note(f"{call.asked}: the tool reports an error")
+        output.note(f"{name}: the tool reports an error")
+    elif tool is not None and tool.output_schema is not None:
+        _note_misfit(result, tool, name)
+
+
+def _note_misfit(result: ToolResult, tool: Tool, name: str) -> None:
+    from mcp_actors.cli.render import clean_line
+    from mcp_actors.tools.validation import Fit, check_output
+
+    check = check_output(
+        tool.output_schema, result.structured_content, is_error=False, has_value=result.has_structured_content
+    )
+    if check is not None and check.fit is Fit.INVALID:
+        output.note(f"{name}: its structured content does not fit the schema it promised: {clean_line(check.reason)}")
+
+
+async def _save(result: ToolResult, directory: str | None, name: str) -> dict[int, str | None]:
+    """Write the pictures; number of the block -> path, None where it could not be written."""
+    if directory is None:
+        return {}
+    import trio
+
+    from mcp_actors.cli.showing import pictures_of
+    from mcp_actors.model.outputs import save_files
+    from mcp_actors.tools.naming import normalise
+
+    pictures = pictures_of(result.content)
+    prefix = f"{normalise(name)[:60]}-"
+    paths = await trio.to_thread.run_sync(partial(save_files, Path(directory), list(pictures.values()), prefix=prefix))
+    saved = dict(zip(pictures, paths, strict=True))
+    for path in saved.values():
+        output.note(f"saved {path}" if path is not None else f"a picture could not be saved in {directory}")
+    return saved

@@ -17,6 +17,7 @@ from mcp_actors.cli import exits, output
 from mcp_actors.cli.configured import read_configuration, unknown_server
 from mcp_actors.cli.debuglog import install_log
 from mcp_actors.cli.progress import fleet_text, open_progress
+from mcp_actors.config.choices import OPEN_CHOICES
 from mcp_actors.config.settings import read_settings
 from mcp_actors.config.specs import RestartType
 from mcp_actors.runtime import open_runtime
@@ -24,9 +25,11 @@ from mcp_actors.runtime import open_runtime
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Mapping
 
+    from mcp_actors.actors.hosting import Host
     from mcp_actors.actors.lifecycle import ServerStatus
     from mcp_actors.cli.options import GlobalOptions
     from mcp_actors.cli.progress import Progress
+    from mcp_actors.config.choices import Choices
     from mcp_actors.config.notes import ConfigNote
     from mcp_actors.config.settings import Settings
     from mcp_actors.config.specs import ServerSpec
@@ -53,6 +56,8 @@ class Plan:
     notes: tuple[ConfigNote, ...] = ()
     # About environment variables, one line each.
     warnings: tuple[str, ...] = ()
+    # What settings files say: hooks, among others.
+    choices: Choices = OPEN_CHOICES
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -119,17 +124,18 @@ def load_plan(shared: GlobalOptions, environ: Mapping[str, str] = os.environ) ->
     given = [problem for problem in broken if str(problem.file) in named or str(problem.file).startswith("<")]
     if given or (broken and not loaded.specs):
         raise ExceptionGroup("configuration", given or broken)
-    return Plan(loaded.specs, loaded.problems, settings, loaded.notes, warnings)
+    return Plan(loaded.specs, loaded.problems, settings, loaded.notes, warnings, loaded.choices)
 
 
 @asynccontextmanager
-async def open_fleet(plan: Plan, *, state_dir: Path | None = None) -> AsyncIterator[Runtime]:
+async def open_fleet(plan: Plan, *, state_dir: Path | None = None, host: Host | None = None) -> AsyncIterator[Runtime]:
     """Tell what is wrong with the plan and start what it says; leaving stops all of it.
 
-    With `state_dir` the children are noted there, and what a killed run left behind is stopped first (fault 4).
+    With `state_dir` the children are noted there, and what a killed run left behind is stopped first (fault 4). `host`
+    answers what servers ask.
     """
     plan.tell()
-    async with open_runtime(plan.specs, settings=plan.settings, state_dir=state_dir) as runtime:
+    async with open_runtime(plan.specs, settings=plan.settings, state_dir=state_dir, host=host) as runtime:
         yield runtime
 
 

@@ -44,9 +44,10 @@ def run_list(shared: GlobalOptions, own: argparse.Namespace) -> int:
 
 async def _list(plan: Plan, *, as_json: bool) -> int:
     from mcp_actors.cli import render
+    from mcp_actors.cli.asked import declining_host
     from mcp_actors.cli.fleet import open_fleet, remedy_of, settle
 
-    async with open_fleet(plan.once()) as runtime:
+    async with open_fleet(plan.once(), host=declining_host()) as runtime:
         await settle(runtime)
         statuses = runtime.status()
     rows = [render.server_row(statuses[name]) for name in plan.names]
@@ -70,6 +71,13 @@ def configure_tools(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``tools``."""
     parser.add_argument("server", nargs="?", metavar="SERVER", help="only this server's; no other is started")
     parser.add_argument("--json", action="store_true", help='print {"tools": [...]}')
+    parser.add_argument("--search", metavar="QUERY", help="only those that fit these words, best first")
+    parser.add_argument("--limit", type=int, default=10, metavar="N", help="with --search: at most so many (10)")
+    parser.add_argument(
+        "--format",
+        choices=("anthropic", "openai", "openai-responses", "gemini"),
+        help="print them as a model's interface takes them, cleaned",
+    )
 
 
 def run_tools(shared: GlobalOptions, own: argparse.Namespace) -> int:
@@ -80,21 +88,36 @@ def run_tools(shared: GlobalOptions, own: argparse.Namespace) -> int:
     plan = load_plan(shared)
     if own.server is not None:
         plan = plan.only(own.server)
-    return run_interruptibly(partial(_tools, plan, own.server, as_json=own.json))
+    return run_interruptibly(partial(_tools, plan, own.server, own))
 
 
-async def _tools(plan: Plan, server: str | None, *, as_json: bool) -> int:
+async def _tools(plan: Plan, server: str | None, own: argparse.Namespace) -> int:
     from mcp_actors.actors.lifecycle import ServerState
     from mcp_actors.cli import render
+    from mcp_actors.cli.asked import declining_host
     from mcp_actors.cli.fleet import open_fleet, refuse, settle
+    from mcp_actors.model.face import ModelFace
+    from mcp_actors.tools.formats import FORMATS
+    from mcp_actors.tools.listing import Listing
 
-    async with open_fleet(plan.once()) as runtime:
+    async with open_fleet(plan.once(), host=declining_host()) as runtime:
         await settle(runtime)
         statuses, catalog = runtime.status(), runtime.catalog
+        face = ModelFace(runtime)
+        listing = await face.listing() if own.format is not None or own.search is not None else Listing()
+        found = () if own.search is None else await face.search(own.search, own.limit)
     if server is not None and not statuses[server].is_connected:
         return refuse(statuses[server])
     tools = [tool for name in plan.names for tool in catalog.tools_of(name)]
-    if as_json:
+    views = list(listing)
+    if own.search is not None:
+        views = [match.view for match in found]
+        tools = [view.tool for view in views]
+    if own.format is not None:
+        for warning in listing.warnings:
+            output.note(render.clean_line(warning, 400))
+        output.emit(render.json_text(FORMATS[own.format](views)))
+    elif own.json:
         output.emit(render.json_text({"tools": [render.tool_row(tool) for tool in tools]}))
     else:
         output.emit(render.tool_table(tools))
@@ -126,10 +149,11 @@ def run_get(shared: GlobalOptions, own: argparse.Namespace) -> int:
 
 async def _get(plan: Plan, name: str, *, as_json: bool) -> int:
     from mcp_actors.cli import render
+    from mcp_actors.cli.asked import declining_host
     from mcp_actors.cli.fleet import open_fleet, remedy_of, settle
     from mcp_actors.cli.redact import redact_entry
 
-    async with open_fleet(plan.once()) as runtime:
+    async with open_fleet(plan.once(), host=declining_host()) as runtime:
         await settle(runtime)
         status, tools = runtime.status()[name], runtime.catalog.tools_of(name)
     spec = plan.spec(name)

@@ -8,16 +8,22 @@ A reader that goes away (``mcp-actors tools | head -1``) is no error worth a tra
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 
 from mcp_actors.cli.exits import OutputClosed
 
-__all__ = ["close_quietly", "emit", "emit_bytes", "has_colour", "is_terminal", "note"]
+__all__ = ["close_quietly", "emit", "emit_bytes", "emit_exactly", "has_colour", "is_terminal", "note", "width"]
 
 
 def is_terminal() -> bool:
     """Whether standard output is a terminal."""
     return sys.stdout is not None and sys.stdout.isatty()
+
+
+def width() -> int | None:
+    """Columns of the terminal; None when standard output is none."""
+    return shutil.get_terminal_size().columns if is_terminal() else None
 
 
 def has_colour() -> bool:
@@ -40,10 +46,18 @@ def emit_bytes(data: bytes) -> None:
     Raises:
         OutputClosed: nobody reads any more.
     """
+    emit_exactly(data + b"\n")
+
+
+def emit_exactly(data: bytes) -> None:
+    """Write `data` to standard output and nothing else, at once.
+
+    Raises:
+        OutputClosed: nobody reads any more.
+    """
     try:
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
-        sys.stdout.buffer.write(b"\n")
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         _silence(sys.stdout.fileno())

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Protocol
 
 from mcp_actors.cli.render import clean_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from contextlib import AbstractContextManager
 
     from mcp_actors.actors.lifecycle import ServerStatus
 
@@ -28,19 +29,44 @@ class Progress(Protocol):
     def show(self, text: str) -> None:
         """Replace what is shown."""
 
+    def aside(self) -> AbstractContextManager[None]:
+        """Show nothing while the block runs: a person is being asked."""
+
 
 class _Silent:
     def show(self, text: str) -> None:
         """Show nothing: nobody looks."""
 
+    def aside(self) -> AbstractContextManager[None]:
+        """Show nothing anyway."""
+        return nullcontext()
+
 
 class _Plain:
     """Rewrites one line with a carriage return."""
 
+    def __init__(self) -> None:
+        self._text = ""
+        self._is_aside = False
+
     def show(self, text: str) -> None:
         """Replace the line."""
-        sys.stderr.write(f"\r\x1b[K{text}")
-        sys.stderr.flush()
+        self._text = text
+        if not self._is_aside:
+            sys.stderr.write(f"\r\x1b[K{text}")
+            sys.stderr.flush()
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Wipe the line while the block runs."""
+        text = self._text
+        self.show("")
+        self._is_aside = True
+        try:
+            yield
+        finally:
+            self._is_aside = False
+            self.show(text)
 
 
 @contextmanager
@@ -66,6 +92,14 @@ def open_progress(text: str) -> Iterator[Progress]:
         class _Rich:
             def show(self, text: str) -> None:
                 status.update(Text(text))
+
+            @contextmanager
+            def aside(self) -> Iterator[None]:
+                status.stop()
+                try:
+                    yield
+                finally:
+                    status.start()
 
         yield _Rich()
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "clean",
     "clean_line",
+    "columns",
     "invalid_row",
     "json_text",
     "result_text",
@@ -112,7 +113,7 @@ def invalid_row(name: str, error: str) -> dict[str, Json]:
     return {key: known.get(key) for key in ROW_KEYS}
 
 
-def _columns(rows: Iterable[Sequence[str]]) -> list[str]:
+def columns(rows: Iterable[Sequence[str]]) -> list[str]:
     """Align rows of cells into lines; the last column is not padded."""
     table = [list(row) for row in rows]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
@@ -141,7 +142,7 @@ def server_table(rows: Sequence[JsonObject], remedies: Mapping[str, str], *, has
         elapsed = row.get("elapsed_ms")
         time = seconds_text(elapsed / 1000) if isinstance(elapsed, int | float) else "-"
         cells.append([*(_cell(row.get(key)) for key in keys), time])
-    lines = _columns(cells)
+    lines = columns(cells)
     drawn = [lines[0]]
     for row, line in zip(rows, lines[1:], strict=True):
         state = str(row["state"])
@@ -206,7 +207,7 @@ def tool_table(tools: Sequence[Tool]) -> str:
     if not tools:
         return "no tools"
     return "\n".join(
-        _columns([_tool_route(tool), clean_line(tool.description, MAX_DESCRIPTION_CHARS)] for tool in tools)
+        columns([_tool_route(tool), clean_line(tool.description, MAX_DESCRIPTION_CHARS)] for tool in tools)
     )
 
 

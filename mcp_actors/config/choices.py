@@ -74,6 +74,8 @@ class Choices:
     are_connectors_managed: bool = False
     # The user trusts the folder that the project's files lie in, or said yes to all of them for this run (S024).
     is_trusted: bool = False
+    # The values of ``hooks`` that count, the weakest file first; `elicitation.hooks.read_hooks` reads them.
+    hooks: tuple[Json, ...] = field(default=(), repr=False)
     problems: tuple[ConfigError, ...] = ()
     notes: tuple[ConfigNote, ...] = ()
 
@@ -118,6 +120,7 @@ def read_choices(texts: Iterable[SettingsText], environ: Mapping[str, str], *, i
             more |= variables
     notes: list[ConfigNote] = []
     approvals, sources = Approvals(), list[PolicySource]()
+    hooks: list[Json] = []
     are_off, are_managed = environ.get("ENABLE_CLAUDEAI_MCP_SERVERS", "").strip().lower() == "false", False
     for text, settings, document in read:
         findings = Findings(text.file)
@@ -128,6 +131,12 @@ def read_choices(texts: Iterable[SettingsText], environ: Mapping[str, str], *, i
         )
         are_off = are_off or settings.get("disableClaudeAiConnectors") is True
         are_managed = are_managed or (is_managed and settings.get("allowAllClaudeAiMcps") is True)
+        if settings.get("hooks"):
+            # A hook is a program: one that a repository brings along runs only where the user trusts the folder.
+            if is_trusted or text.layer not in CARRIED:
+                hooks.append(settings["hooks"])
+            else:
+                findings.note(("hooks",), "untrusted-hooks", "run in trusted folders only")
         if "mcpServers" in settings:
             findings.note(
                 ("mcpServers",),
@@ -146,9 +155,15 @@ def read_choices(texts: Iterable[SettingsText], environ: Mapping[str, str], *, i
         are_connectors_off=are_off,
         are_connectors_managed=are_managed,
         is_trusted=is_trusted,
+        hooks=() if any(_disables_hooks(text, settings) for text, settings, _ in read) else tuple(hooks),
         problems=tuple(problems),
         notes=tuple(notes),
     )
+
+
+def _disables_hooks(text: SettingsText, settings: JsonObject) -> bool:
+    """Whether a file switches all hooks off; a repository cannot switch off an administrator's."""
+    return settings.get("disableAllHooks") is True and text.layer not in CARRIED
 
 
 def _parse(text: SettingsText) -> Document | None:
