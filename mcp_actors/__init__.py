@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from mcp_actors.actors.lifecycle import Phase, ServerState, ServerStatus
     from mcp_actors.actors.registry import StatusChange, Watcher
     from mcp_actors.actors.slots import Progress
+    from mcp_actors.config.changes import Applied
     from mcp_actors.config.settings import Settings
+    from mcp_actors.config.sources import SourceReading
     from mcp_actors.config.specs import (
         EraChoice,
         InProcessTarget,
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
         StdioTarget,
         TransportName,
     )
+    from mcp_actors.connectors import ConnectorSource, HttpConnectorSource, join_connectors
     from mcp_actors.errors import (
         ActorError,
         ActorGone,
@@ -56,6 +59,7 @@ if TYPE_CHECKING:
     )
     from mcp_actors.loading import LoadedConfig, load_config
     from mcp_actors.protocol.tasks import TaskHandle
+    from mcp_actors.reloading import keep_reloading
     from mcp_actors.runtime import Runtime, open_runtime
     from mcp_actors.server import Server
     from mcp_actors.tools.catalog import Catalog, Tool
@@ -64,6 +68,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ActorError",
     "ActorGone",
+    "Applied",
     "AuthError",
     "AuthFailed",
     "AuthRequired",
@@ -71,10 +76,12 @@ __all__ = [
     "Catalog",
     "ConfigError",
     "ConnectFailed",
+    "ConnectorSource",
     "ElicitationDeclined",
     "EraChoice",
     "GaveUp",
     "Host",
+    "HttpConnectorSource",
     "InProcessTarget",
     "LoadedConfig",
     "LocalProtocolError",
@@ -98,6 +105,7 @@ __all__ = [
     "ServerState",
     "ServerStatus",
     "Settings",
+    "SourceReading",
     "StatusChange",
     "StdioTarget",
     "TaskEnded",
@@ -112,6 +120,8 @@ __all__ = [
     "UnknownTool",
     "UnsupportedRevision",
     "Watcher",
+    "join_connectors",
+    "keep_reloading",
     "load_config",
     "open_runtime",
 ]
@@ -122,13 +132,17 @@ _HOMES = {
     "actors.lifecycle": ("Phase", "ServerState", "ServerStatus"),
     "actors.registry": ("StatusChange", "Watcher"),
     "actors.slots": ("Progress",),
+    "config.changes": ("Applied",),
     "config.settings": ("Settings",),
+    "config.sources": ("SourceReading",),
     "config.specs": (
         *("EraChoice", "InProcessTarget", "RemoteTarget", "RestartPolicy", "RestartType", "Scope", "ServerSpec"),
         *("StdioTarget", "TransportName"),
     ),
+    "connectors": ("ConnectorSource", "HttpConnectorSource", "join_connectors"),
     "loading": ("LoadedConfig", "load_config"),
     "protocol.tasks": ("TaskHandle",),
+    "reloading": ("keep_reloading",),
     "runtime": ("Runtime", "open_runtime"),
     "server": ("Server",),
     "tools.catalog": ("Catalog", "Tool"),

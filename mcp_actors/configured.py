@@ -144,6 +144,10 @@ class Configured:
         self.specs = admitted
         return changes
 
+    def put(self, changes: Applied) -> tuple[ServerSpec, ...]:
+        """The specs of what is to be started or replaced, as they are now: a later edit counts already."""
+        return tuple(self.specs[name] for name in (*changes.added, *changes.changed) if name in self.specs)
+
     def add(self, spec: ServerSpec) -> None:
         """Run this as well, by the program's word."""
         self._added[spec.name] = spec

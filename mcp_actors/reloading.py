@@ -26,7 +26,7 @@ from mcp_actors.loading import CHOICES_FILE, MANAGED_FILE, PROJECT_FILE
 from mcp_actors.places import Places
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
     from types import ModuleType
 
     from mcp_actors.configured import Fleet
@@ -82,6 +82,7 @@ async def keep_reloading(
     interval: float = POLL_INTERVAL,
     debounce: float = DEBOUNCE,
     is_polling: bool = False,
+    then: Callable[[Fleet], Awaitable[object]] = reload,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Reload whenever a file that counts changes. Runs until cancelled; reports started when it watches.
@@ -90,6 +91,7 @@ async def keep_reloading(
         runtime: what to reload.
         interval: seconds between two looks, where no events tell of changes.
         debounce: seconds that it must have been quiet.
+        then: what to do about a change.
         is_polling: look, also where the package watchfiles (extra ``watch``) could tell.
 
     Cancellation:
@@ -111,7 +113,7 @@ async def keep_reloading(
             seen = await _look(runtime)
             if seen != prints:
                 prints = await _quiet(runtime, seen, debounce)
-                nursery.start_soon(reload, runtime)
+                nursery.start_soon(then, runtime)
 
 
 @asynccontextmanager

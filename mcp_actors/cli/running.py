@@ -3,7 +3,8 @@
 What this is not: a daemon. It does not fork and is asked nothing; its log is standard error. All it writes is the
 journal of its living children, so that the next ``run`` stops what a killed one left behind.
 
-SIGTERM ends it with 0, as a unit file expects, SIGINT with 130; a second signal hurries the stop (`signals`).
+SIGTERM ends it with 0, as a unit file expects, SIGINT with 130; a second signal hurries the stop (`signals`). SIGHUP
+has it read its configuration again, unless it comes because the terminal went away: that ends it.
 """
 
 from __future__ import annotations
@@ -20,9 +21,12 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Mapping, Sequence
 
+    import trio
+
     from mcp_actors.actors.lifecycle import ServerStatus
     from mcp_actors.cli.fleet import Plan
     from mcp_actors.cli.options import GlobalOptions
+    from mcp_actors.configured import Fleet
     from mcp_actors.runtime import Runtime
 
 __all__ = ["change_line", "configure_run", "run_run"]
@@ -33,29 +37,71 @@ _NEWS: Final = frozenset({"backing-off", "parked"})
 
 
 def configure_run(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``run``: it has none of its own."""
-    del parser
+    """Add the options of ``run``."""
+    parser.add_argument(
+        "--watch",
+        action="store_true",
+        help="read the configuration again whenever a file of it changes",
+    )
 
 
 def run_run(shared: GlobalOptions, own: argparse.Namespace) -> int:
     """Keep the fleet alive until a signal comes."""
-    del own
     from mcp_actors.cli.fleet import load_plan
     from mcp_actors.cli.signals import run_interruptibly
 
     plan = load_plan(shared)
     began = time.monotonic()
-    code = run_interruptibly(partial(_run, plan), _CODES)
+    code = run_interruptibly(partial(_run, shared, plan, is_watching=own.watch), _CODES)
     _say(f"stopped after {time.monotonic() - began:.1f} s")
     return code
 
 
-async def _run(plan: Plan) -> NoReturn:
-    from mcp_actors.cli.fleet import open_fleet
-    from mcp_actors.places import Places
+async def _run(shared: GlobalOptions, plan: Plan, *, is_watching: bool) -> NoReturn:
+    import trio
 
-    async with open_fleet(plan, state_dir=Places.of(os.environ).state_dir) as runtime:
+    from mcp_actors.cli.configured import read_configuration
+    from mcp_actors.places import Places
+    from mcp_actors.reloading import keep_reloading
+    from mcp_actors.runtime import open_runtime
+
+    plan.tell()
+    reread = partial(read_configuration, shared)
+    state_dir = Places.of(os.environ).state_dir
+    async with (
+        open_runtime(reread(), settings=plan.settings, state_dir=state_dir, reread=reread) as runtime,
+        trio.open_nursery() as nursery,
+    ):
+        # An ignored one stays ignored (nohup).
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            nursery.start_soon(_reload_on_hangup, runtime, nursery)
+        if is_watching:
+            nursery.start_soon(partial(keep_reloading, runtime, then=_reload))
         await _tell_changes(runtime, plan.names)
+
+
+async def _reload_on_hangup(runtime: Runtime, nursery: trio.Nursery) -> None:
+    """Reload at each SIGHUP. Runs until cancelled."""
+    import trio
+
+    has_terminal = os.isatty(0)
+    with trio.open_signal_receiver(signal.SIGHUP) as arrivals:
+        async for _ in arrivals:
+            if has_terminal and not os.isatty(0):
+                signal.raise_signal(signal.SIGTERM)
+            else:
+                nursery.start_soon(_reload, runtime)
+
+
+async def _reload(runtime: Fleet) -> None:
+    from mcp_actors.reloading import reload
+
+    before = {str(problem) for problem in runtime.problems}
+    changes = await reload(runtime)
+    for problem in runtime.problems:
+        if str(problem) not in before:
+            _say(f"kept what ran before: {problem}")
+    _say(f"reloaded: {changes}")
 
 
 async def _tell_changes(runtime: Runtime, names: Sequence[str]) -> NoReturn:

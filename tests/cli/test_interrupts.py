@@ -38,9 +38,7 @@ def tree(process):
     return [child.pid for child in descendants(process.pid)]
 
 
-@pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130), (signal.SIGHUP, 0)], ids=["TERM", "INT", "HUP"]
-)
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)], ids=["TERM", "INT"])
 def test_run_stops_cleanly(number, code):
     """`run` tells each change of state and ends on a signal with its code, leaving no child."""
     with start("run", *config(clock=CLOCK, bad={"command": "/nonexistent"})) as process:
@@ -57,6 +55,32 @@ def test_run_stops_cleanly(number, code):
     assert out == ""
     assert children
     assert not any(is_alive(child) for child in children)
+
+
+@pytest.mark.parametrize("words", [(), ("--watch",)], ids=["HUP", "watch"])
+def test_run_follows_its_configuration(words, tmp_path):
+    """On SIGHUP, or by itself with --watch: the new server comes, the other stays; a broken file is told of."""
+    path = tmp_path / "mcp.json"
+    path.write_text(json.dumps({"mcpServers": {"clock": CLOCK}}))
+
+    def edit(text):
+        path.write_text(text)
+        if not words:
+            process.send_signal(signal.SIGHUP)
+
+    with start("run", *words, "--strict-config", "--config", str(path)) as process:
+        said = read_until(process.stderr, "running:")
+        edit(json.dumps({"mcpServers": {"clock": CLOCK, "late": CLOCK}}))
+        said += read_until(process.stderr, "late: pending -> connected")
+        edit("{")
+        said += read_until(process.stderr, "reloaded: 2 unchanged")
+        process.terminate()
+        _, rest = process.communicate(timeout=PATIENCE)
+
+    assert process.returncode == 0, rest
+    assert sum("clock: pending -> connected" in line for line in said) == 1
+    assert any("reloaded: 1 added (late), 1 unchanged" in line for line in said)
+    assert any("kept what ran before:" in line and "mcp.json" in line for line in said)
 
 
 def test_run_tells_of_a_death():

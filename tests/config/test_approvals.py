@@ -9,6 +9,7 @@ from mcp_actors.config.approvals import (
     Approval,
     Approvals,
     apply_approvals,
+    apply_trust,
     approval_of,
     definition_hash,
     describe_definition,
@@ -95,3 +96,25 @@ def test_description_shows_everything_as_written() -> None:
 
     remote = ServerSpec(name="r", target=RemoteTarget("https://h/secret"), raw={"url": "https://h/${KEY}"})
     assert describe_definition(remote) == ('url: "https://h/${KEY}"',)
+
+
+HELPED = ServerSpec("h", RemoteTarget("http://h", headers_helper="x"), raw={"url": "http://h", "headersHelper": "x"})
+
+
+@pytest.mark.parametrize("scope", Scope)
+@pytest.mark.parametrize(
+    ("approvals", "is_trusted", "expected"),
+    [
+        (Approvals(), False, False),
+        (Approvals(), True, True),
+        (Approvals(enabled=frozenset({"h"}), is_all_enabled=True), False, False),
+        (Approvals(hashes=frozenset({definition_hash(HELPED)})), False, True),
+    ],
+)
+def test_a_helper_of_a_folder_needs_trust(scope: Scope, approvals: Approvals, is_trusted: bool, expected: bool) -> None:
+    """S090, S024: by the folder, or by a yes to the exact definition; a yes to a name is none to a command."""
+    [spec] = apply_trust([evolve(HELPED, scope=scope)], approvals, is_trusted=is_trusted)
+
+    assert isinstance(spec.target, RemoteTarget)
+    assert spec.target.is_helper_trusted is (expected or scope not in (Scope.PROJECT, Scope.LOCAL))
+    assert apply_trust([PROJECT], Approvals(), is_trusted=False) == (PROJECT,)
