@@ -35,13 +35,10 @@ from mcp_actors.config.settings import read_settings
 from mcp_actors.configured import Configured
 from mcp_actors.errors import ConfigError, UnknownTool
 from mcp_actors.loading import ConfigLike
+from mcp_actors.opener import Opener
 from mcp_actors.reloading import reload
 from mcp_actors.server import Server
 from mcp_actors.tools.results import ToolResult
-from mcp_actors.transports.found import Found
-from mcp_actors.transports.ladder import Hurry
-from mcp_actors.transports.leftovers import sweep_and_open
-from mcp_actors.transports.opening import open_transport
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
@@ -52,6 +49,8 @@ if TYPE_CHECKING:
     from mcp_actors.actors.mailbox import Ask
     from mcp_actors.actors.registry import Snapshot, Watcher
     from mcp_actors.actors.slots import ProgressCallback
+    from mcp_actors.auth.desk import AuthDesk
+    from mcp_actors.auth.driving import Prompter
     from mcp_actors.config.changes import Applied
     from mcp_actors.config.settings import Settings
     from mcp_actors.config.specs import Batch, ServerSpec
@@ -70,7 +69,7 @@ class Runtime:
     """The running fleet. Made by `open_runtime`; every method may be called from any task of the same trio run."""
 
     def __init__(
-        self, settings: Settings, registry: Registry, supervisor: Supervisor, configured: Configured, hurry: Hurry
+        self, settings: Settings, registry: Registry, supervisor: Supervisor, configured: Configured, opener: Opener
     ) -> None:
         self.settings = settings
         self.configured = configured
@@ -78,7 +77,7 @@ class Runtime:
         self._permits = supervisor.permits
         self._supervisor = supervisor.mailbox.ref
         self._published = registry.mailbox.ref
-        self._hurry = hurry
+        self._opener = opener
 
     # ── looking: none of these connects, authenticates or blocks ─────────────────────────────────────────────────────
 
@@ -108,17 +107,18 @@ class Runtime:
 
     @contextmanager
     def watch(self) -> Iterator[Watcher]:
-        """Iterate over all changes of status from now on.
-
-        Use it as ``with runtime.watch() as changes`` and ``async for change in changes``.
-        """
+        """Give an asynchronous iterator over all changes of status while the block runs."""
         with self._registry.watch() as watcher:
             yield watcher
 
+    @property
+    def desk(self) -> AuthDesk:
+        """Who we are towards the servers: logins, their state, their removal."""
+        return self._opener.desk
+
     def server(self, name: str) -> Server:
         """One server by name, with all that MCP lets a client ask of it. Raises `UnknownServer`."""
-        self.configured.find(name)
-        return Server(self, name)
+        return Server(self, self.configured.find(name))
 
     # ── waiting ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -311,33 +311,27 @@ class Runtime:
         Cancellation:
             Safe; what was begun is done.
         """
-        changes = self.configured.take(loaded)
-        await self.carry_out(changes)
+        await self.carry_out(changes := self.configured.take(loaded))
         return changes
 
     async def carry_out(self, changes: Applied) -> None:
         """Do what `Configured.take` says; see `apply`. Cancellation: safe, what was begun is done."""
-        specs = self.configured.specs
-        put = tuple(specs[name] for name in (*changes.added, *changes.changed) if name in specs)
-        with trio.CancelScope(shield=True):  # what was taken is done; the supervisor's loop waits for nobody
-            order = ApplySpecs(put, changes.removed, tuple(specs), self.settings.drain_timeout)
-            reply = await self._supervisor.begin(order)
-        await reply.wait()
-        await self._published.ask(Flush())
+        put, order = self.configured.put(changes), tuple(self.configured.specs)
+        await self._steer(ApplySpecs(put, changes.removed, order, self.settings.drain_timeout))
 
     async def reload(self) -> Applied:
         """Read the configuration again and apply it; what is broken goes on as it was. Cancellation: as `apply`."""
         return await reload(self)
 
     async def _steer(self, command: Ask[None]) -> None:
-        with trio.CancelScope(shield=True):  # as in `carry_out`: what `configured` says is what runs
+        with trio.CancelScope(shield=True):  # what `configured` says is what runs; the supervisor waits for nobody
             reply = await self._supervisor.begin(command)
         await reply.wait()
         await self._published.ask(Flush())
 
     def hurry(self) -> None:
         """Make every stop skip the remaining waits of its ladder: the second signal of a person who means it."""
-        self._hurry.press()
+        self._opener.hurry.press()
 
 
 @asynccontextmanager
@@ -349,6 +343,7 @@ async def open_runtime(
     transports: Callable[[ServerSpec], Transport] | None = None,
     state_dir: Path | None = None,
     host: Host | None = None,
+    prompter: Prompter | None = None,
     reread: Callable[[], LoadedConfig] | None = None,
 ) -> AsyncIterator[Runtime]:
     """Run a fleet while the block runs.
@@ -365,6 +360,7 @@ async def open_runtime(
         state_dir: where living children are noted, so that the next run with the same directory stops what a killed run
             left behind before it starts anything (fault 4); None: nowhere.
         host: answers what servers ask (roots, sampling, elicitation); None: nothing is offered to them.
+        prompter: asks a person to sign in when a server demands it during a call; None: such calls fail typed.
         reread: reads the configuration again for `Runtime.reload`, in a thread; None: what `config` names is read.
 
     Raises:
@@ -379,22 +375,18 @@ async def open_runtime(
         for warning in warnings:
             logger.warning("%s", warning)
     configured = Configured(config, environ, reread)
-    hurry, host = Hurry(), host or Host()
+    opener, host = Opener(settings, environ, state_dir, prompter), host or Host()
+    await opener.prepare()
     registry = Registry(window=settings.publish_window)
-    if transports is None:
-        journal = None if state_dir is None else await sweep_and_open(state_dir / "children", settings, hurry=hurry)
-        transports = partial(
-            open_transport, settings=settings, environ=environ, journal=journal, hurry=hurry, found=Found()
-        )
     supervisor = Supervisor(
         settings,
         registry.mailbox.ref,
-        transports,
+        opener if transports is None else transports,
         chance=lambda: 1.0 - random.random(),  # in (0, 1]
         host=host,
         admit=configured.admit,
     )
-    runtime = Runtime(settings, registry, supervisor, configured, hurry)
+    runtime = Runtime(settings, registry, supervisor, configured, opener)
     closing, keepers = trio.Event(), [partial(keeper, runtime) for keeper in host.keepers]
     with bare_errors():
         async with trio.open_nursery() as nursery:

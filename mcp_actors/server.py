@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from mcp_actors.actors.listening import LogWatcher, ResourceWatcher
     from mcp_actors.actors.registry import Snapshot
     from mcp_actors.actors.slots import ProgressCallback
+    from mcp_actors.auth.desk import AuthDesk, AuthStatus
+    from mcp_actors.auth.driving import Prompter
+    from mcp_actors.config.specs import ServerSpec
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.tools.catalog import Catalog, Tool
     from mcp_actors.tools.items import Prompt, Resource, ResourceTemplate
@@ -40,6 +43,11 @@ class Fleet(Protocol):
     def catalog(self) -> Catalog: ...
 
     def status(self) -> Mapping[str, ServerStatus]: ...
+
+    @property
+    def desk(self) -> AuthDesk: ...
+
+    async def restart(self, name: str) -> None: ...
 
     async def connection(self, server: str) -> Connection: ...
 
@@ -62,8 +70,9 @@ class Server:
     `LocalProtocolError` (fault 69).
     """
 
-    def __init__(self, runtime: Fleet, name: str) -> None:
-        self.name = name
+    def __init__(self, runtime: Fleet, spec: ServerSpec) -> None:
+        self.name = spec.name
+        self._spec = spec
         self._runtime = runtime
 
     # ── looking: none of these connects or blocks ────────────────────────────────────────────────────────────────────
@@ -165,6 +174,38 @@ class Server:
         """Send any request; the result decoded. Cancellation: safe."""
         raw = await self._runtime.request(self.name, method, params, timeout=timeout, progress=progress)
         return decode_object(raw)
+
+    # ── signing in ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def log_in(self, prompter: Prompter, *, scopes: tuple[str, ...] | None = None) -> AuthStatus:
+        """Have a person sign in to it, then connect anew (S249, S250). The old login stays until the new one works.
+
+        Raises:
+            AuthFailed: nobody signed in, or what came back was refused.
+            ConfigError: there is nothing to sign in to.
+
+        Cancellation:
+            Safe; nothing is kept then.
+        """
+        status = await self._runtime.desk.log_in(self._spec, prompter, scopes=scopes)
+        await self._runtime.restart(self.name)
+        return status
+
+    async def log_out(self) -> bool:
+        """Forget its login, here and where the server allows it, then connect anew; false when there was none.
+
+        Cancellation:
+            Safe; what was forgotten stays so.
+        """
+        was_in = await self._runtime.desk.log_out(self._spec)
+        await self._runtime.restart(self.name)
+        return was_in
+
+    async def auth_status(self) -> AuthStatus:
+        """How its login stands: issuer, scopes, expiry, store; never a token. Contacts nobody. Cancellation: safe."""
+        return await self._runtime.desk.status(self._spec)
+
+    # ── listening ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def set_log_level(self, level: str) -> None:
         """Have it send log messages of at least this level, also after a reconnect (F13). Cancellation: safe."""

@@ -21,7 +21,7 @@ from mcp_actors.actors.listening import Listening
 from mcp_actors.actors.messages import StatusChanged
 from mcp_actors.actors.restarts import Exit, ExitKind, History, Leave, Park, RestartAfter, classify, decide, may_start
 from mcp_actors.actors.telling import REMEDIES, capability_summary, describe_end
-from mcp_actors.errors import ServerNotReady, TransportClosed
+from mcp_actors.errors import AuthRequired, ServerNotReady, TransportClosed
 from mcp_actors.protocol.types import Era
 
 if TYPE_CHECKING:
@@ -328,9 +328,12 @@ class Child:
                     break
         raise self.not_ready()
 
-    def not_ready(self) -> ServerNotReady:
-        """Why it takes no calls, as an error."""
+    def not_ready(self) -> ServerNotReady | AuthRequired:
+        """Why it takes no calls, as an error (S100, S417)."""
         status = self.status
+        if status.state is ServerState.NEEDS_AUTH:
+            reason = status.error or "the server asks for a login"
+            return AuthRequired(server=self.spec.name, reason=reason, remedy=status.remedy)
         reason = status.reason if status.error is None else f"{status.reason}: {status.error}"
         return ServerNotReady(server=self.spec.name, state=status.state, reason=reason, remedy=status.remedy)
 

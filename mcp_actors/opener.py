@@ -1,0 +1,83 @@
+"""Owns how a runtime builds the transport of a server: with its journal, its hurry, what was found, and who we are.
+
+What this is not: any transport (`transports.opening` has the table), nor a login (`auth`).
+
+Signing in is loaded when the first server needs it, so that a fleet of local programs never pays for it.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from attrs import define, field
+
+from mcp_actors.config.specs import RemoteTarget
+from mcp_actors.transports.found import Found
+from mcp_actors.transports.ladder import Hurry
+from mcp_actors.transports.leftovers import sweep_and_open
+from mcp_actors.transports.opening import open_transport
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from mcp_actors.auth.desk import AuthDesk
+    from mcp_actors.auth.driving import Prompter
+    from mcp_actors.config.settings import Settings
+    from mcp_actors.config.specs import ServerSpec
+    from mcp_actors.transports.base import Transport
+    from mcp_actors.transports.leftovers import Journal
+
+__all__ = ["Opener"]
+
+
+@define(eq=False, slots=False)
+class Opener:
+    """Builds transports for one runtime. Call it with a spec; `run` of what it returns opens the wire."""
+
+    settings: Settings
+    environ: Mapping[str, str] = field(repr=False)
+    # Where children, logins and locks are kept; None: nowhere.
+    state_dir: Path | None = None
+    # Asks a person to sign in during a call; None: such calls fail typed.
+    prompter: Prompter | None = None
+    # Pressed by a second signal: every stop skips its waits.
+    hurry: Hurry = field(factory=Hurry)
+    # Which servers were found to speak HTTP+SSE.
+    found: Found = field(factory=Found)
+    # Where living children are noted; set by `prepare`.
+    _journal: Journal | None = field(default=None, init=False)
+
+    async def prepare(self) -> None:
+        """Stop what an earlier run left behind, and open this run's journal (fault 4). Cancellation: safe."""
+        if self.state_dir is not None:
+            self._journal = await sweep_and_open(self.state_dir / "children", self.settings, hurry=self.hurry)
+
+    @cached_property
+    def desk(self) -> AuthDesk:
+        """Who we are towards the servers of this runtime."""
+        from mcp_actors.signing import make_desk
+
+        return make_desk(self.environ, state_dir=self.state_dir, prompter=self.prompter)
+
+    def __call__(self, spec: ServerSpec) -> Transport:
+        """Build the transport of a server.
+
+        Raises:
+            ConnectFailed, ConfigError: it cannot be built as the spec says.
+        """
+        auth = None
+        if isinstance(spec.target, RemoteTarget):
+            from mcp_actors.signing import auth_of
+
+            auth = auth_of(self.desk, spec)
+        return open_transport(
+            spec,
+            self.settings,
+            environ=self.environ,
+            auth=auth,
+            journal=self._journal,
+            hurry=self.hurry,
+            found=self.found,
+        )
