@@ -39,7 +39,8 @@ class Cursor:
         if event.id is not None or event.data:
             self.steps += 1
         if event.id is not None:
-            is_usable = event.id.isprintable() and len(event.id) <= MAX_ID_CHARS
+            # A header takes neither control characters nor spaces at its ends; such an id cannot be sent back.
+            is_usable = event.id.isprintable() and event.id == event.id.strip() and len(event.id) <= MAX_ID_CHARS
             self.event_id = event.id if event.id and is_usable else None
         if event.retry is not None:
             self.wish = min(max(event.retry / 1000, SHORTEST_WISH), LONGEST_WISH)

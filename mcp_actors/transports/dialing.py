@@ -92,6 +92,8 @@ async def _translating(url: str, who: str = "") -> AsyncIterator[None]:
     except BROKEN_ERRORS as exc:
         place = place_of(url).rstrip("/")
         raise ConnectFailed(reason=f"cannot reach {who}{place}: {explain(exc)}") from exc
+    except UnicodeError as exc:  # a label of the host is empty or too long
+        raise ConnectFailed(reason=f"{who}{place_of(url)} is not a usable URL", can_retry=False) from exc
 
 
 async def _reach(parts: SplitResult) -> trio.SocketStream:

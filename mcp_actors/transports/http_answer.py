@@ -113,6 +113,8 @@ class HttpAnswer:
                 raise TransportBroken(reason=f"the answer is compressed with {self._encoding[:20]}, unasked")
             return await self._receive_raw()
         while True:
+            if self._inflater.eof:
+                return b""  # what follows is no part of the body, and would be kept without bound
             raw = self._inflater.unconsumed_tail or await self._receive_raw()
             try:
                 # In steps: a few bytes may hold gigabytes.

@@ -227,7 +227,7 @@ class HttpClient:
                 extensions=extensions,
             )
         except (library.InvalidURL, UnicodeError, ValueError) as exc:
-            raise ConnectFailed(reason=f"{place_of(url)} is not a usable URL") from exc
+            raise _unusable(url) from exc
         if self._auth is None:
             return await self._send(request)
         flow = self._auth.async_auth_flow(request)
@@ -263,6 +263,8 @@ class HttpClient:
                 exc, (library.ConnectError, library.ConnectTimeout, library.ProxyError, library.UnsupportedProtocol)
             ):
                 raise ConnectFailed(reason=f"cannot reach {place}: {explain(exc)}") from exc
+            if isinstance(exc, UnicodeError):  # a host that names cannot be resolved for: a label empty or too long
+                raise _unusable(str(request.url)) from exc
             if isinstance(exc, (library.HTTPError, *BROKEN_ERRORS)):
                 raise TransportBroken(reason=f"no answer from {place}: {explain(exc)}") from exc
             raise
@@ -289,6 +291,10 @@ class HttpClient:
 def _answer(response: httpx.Response, url: str, pool: _Pool) -> HttpAnswer:
     errors = (httpx_library().HTTPError, *BROKEN_ERRORS)
     return HttpAnswer(response.status_code, url, cast("RawResponse", response), pool.release, errors)
+
+
+def _unusable(url: str) -> ConnectFailed:
+    return ConnectFailed(reason=f"{place_of(url)} is not a usable URL", can_retry=False)
 
 
 def _build(scheme: str, proxy: str | None) -> httpx.AsyncHTTPTransport:

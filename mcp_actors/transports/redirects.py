@@ -16,6 +16,8 @@ __all__ = ["REDIRECTS", "origin_of", "place_of", "redirected"]
 REPEATABLE: Final = frozenset({307, 308})
 REDIRECTS: Final = frozenset({301, 302, 303}) | REPEATABLE
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+# Of a URL in an error or a log line.
+MAX_SHOWN_CHARS: Final = 300
 
 
 def redirected(method: str, url: str, location: str, status: int) -> str:
@@ -65,7 +67,8 @@ def place_of(url: str) -> str:
         port = f":{parts.port}" if parts.port else ""
     except ValueError:
         port = ""
-    return f"{parts.scheme}://{host}{port}{parts.path}"
+    place = f"{parts.scheme}://{host}{port}{parts.path}"
+    return place if len(place) <= MAX_SHOWN_CHARS else f"{place[:MAX_SHOWN_CHARS]}..."
 
 
 def origin_of(url: str) -> tuple[str, str | None, int | None]:

@@ -134,6 +134,14 @@ async def test_refused():
         await dial("ws://127.0.0.1:9/")
 
 
+@pytest.mark.parametrize("host", ["a..b", "a" * 64])
+async def test_no_name_at_all(host):
+    """A host whose labels are no names fails as an address that cannot be used, and is not tried again."""
+    with pytest.raises(ConnectFailed, match="is not a usable URL") as caught:
+        await dial(f"ws://{host}/")
+    assert not caught.value.can_retry
+
+
 async def test_unknown_host():
     """A name that does not resolve is told as that."""
     with pytest.raises(ConnectFailed, match=r"cannot reach ws://no-such-host.invalid"):

@@ -353,6 +353,11 @@ async def test_body_decoded():
         with pytest.raises(RemoteProtocolError, match="longer than 1000 bytes"):
             await fetch(client)
 
+        # What follows the compressed body is not gathered, however much of it comes.
+        packed = Reply(200, [("Content-Encoding", "gzip")], [gzip.compress(b"x"), b"junk" * 1000, HOLD])
+        peer.script = lambda asked: packed
+        assert await fetch(client) == (200, b"x")
+
         peer.script = lambda asked: Reply(200, [("Content-Encoding", "br")], [b"x"])
         with pytest.raises(TransportBroken, match="compressed with br, unasked"):
             await fetch(client)
@@ -440,6 +445,7 @@ async def test_auth_flow_raises(library):
         ("http://[::1]:80/", "http://[::1]:80/"),
         ("http://h:99999/mcp", "http://h/mcp"),
         ("https://h", "https://h"),
+        ("https://h/" + "x" * 1000, "https://h/" + "x" * 290 + "..."),
     ],
 )
 def test_place_of(url, expected):
@@ -447,7 +453,9 @@ def test_place_of(url, expected):
     assert expected == place_of(url)
 
 
-@pytest.mark.parametrize("url", ["http://[", "http://h:99999/", "nonsense", "http://"])
+@pytest.mark.parametrize(
+    "url", ["http://[", "http://h:99999/", "nonsense", "http://", "http://a..b/", "http://" + "a" * 64]
+)
 async def test_url_unusable(url):
     """A URL that cannot be used fails the request as one that did not arrive."""
     client = HttpClient(url)
