@@ -16,6 +16,7 @@ import trio
 from hypothesis import HealthCheck, settings
 
 from mcp_actors.actors import wire
+from tests import home
 from tests.wire_validator import VIOLATIONS, CheckedSession
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ settings.load_profile("house")
 
 # The one patch of the suite: an instrument that must be in every test cannot be an argument of each.
 wire.Session = CheckedSession
+
+home.move()
 
 # A shell's ``&`` starts us deaf to these, and our children would inherit it.
 for _number, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):

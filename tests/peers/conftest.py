@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.home import REAL_HOME
+
 PACKAGE = Path(__file__).parent / "package.json"
 INSTALL_SECONDS = 300
 
@@ -36,7 +38,8 @@ def npm_bin() -> Path:
 def _install(npm: str, home: Path) -> None:
     command = [npm, "install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts"]
     try:
-        subprocess.run(command, cwd=home, check=True, capture_output=True, text=True, timeout=INSTALL_SECONDS)
+        env = {**os.environ, "HOME": str(REAL_HOME)}  # where npm is told of its registry
+        subprocess.run(command, cwd=home, check=True, capture_output=True, text=True, timeout=INSTALL_SECONDS, env=env)
     except subprocess.CalledProcessError as error:
         pytest.skip(f"npm could not install the servers: {error.stderr.strip()[-300:] or error.returncode}")
     except subprocess.TimeoutExpired:
