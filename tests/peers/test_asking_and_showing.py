@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,6 +23,8 @@ from mcp_actors.tools.permissions import Mode as PermissionMode
 from mcp_actors.tools.plans import ModelImage, ModelText
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from mcp_actors.actors.slots import Progress
     from mcp_actors.elicitation.handlers import SamplingRequest
     from mcp_actors.elicitation.requests import InputRequest
