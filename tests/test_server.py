@@ -9,7 +9,7 @@ from fleet import PERMANENT, echo_server, spec
 
 from mcp_actors.actors.hosting import Host, ServerRequest
 from mcp_actors.errors import LocalProtocolError, RpcError, TransportBroken, UnknownServer
-from mcp_actors.runtime import open_runtime
+from mcp_actors.runtime import Runtime, open_runtime
 from mcp_actors.testing.scripted import LEGACY_REVISIONS, MODERN_REVISIONS, ScriptedServer
 
 ERAS = {"modern": MODERN_REVISIONS, "legacy": LEGACY_REVISIONS}
@@ -126,6 +126,60 @@ async def test_a_lost_subscription_is_asked_for_again_after_a_restart(autojump_c
 
     assert uri == "note://one"
     assert [message["params"]["level"] for message in server.seen("logging/setLevel")] == ["warning", "warning"]
+
+
+async def test_a_watched_resource_stays_watched_when_its_server_is_defined_anew(autojump_clock: object) -> None:
+    """A10: another generation of a server takes over what is listened to, with the log level."""
+    old, new = library("legacy"), library("legacy")
+    seen: list[str] = []
+
+    async with open_runtime([spec("lib", old)]) as runtime:
+        await runtime.wait_ready()
+        await runtime.server("lib").set_log_level("warning")
+        async with runtime.server("lib").watch_resource("note://one") as changes:
+            await old.wait_seen("resources/subscribe", 1)
+            await runtime.add_server(spec("lib", new))
+            await new.wait_seen("resources/subscribe", 1)
+            await trio.testing.wait_all_tasks_blocked()
+            await new.notify("notifications/resources/updated", {"uri": "note://one"})
+            seen.append(await anext(changes))
+
+    assert seen == ["note://one"]
+    assert [message["params"]["level"] for message in new.seen("logging/setLevel")] == ["warning"]
+
+
+@pytest.mark.parametrize("end", ["removed", "closed"])
+async def test_watching_ends_with_what_is_watched(end: str, autojump_clock: object) -> None:
+    """Invariant 1: who iterates over a server's changes or its log waits for no server that is gone for good."""
+    closing = trio.Event()
+    ended: list[str] = []
+
+    async def hold(*, task_status: trio.TaskStatus[Runtime]) -> None:
+        async with open_runtime([spec("lib", library("legacy"))]) as runtime:
+            await runtime.wait_ready()
+            task_status.started(runtime)
+            await closing.wait()
+            if end == "removed":
+                await runtime.remove_server("lib")
+                await trio.sleep_forever()
+
+    async def follow(kind: str, runtime: Runtime, *, task_status: trio.TaskStatus[None]) -> None:
+        lib = runtime.server("lib")
+        async with lib.watch_resource("note://one") if kind == "resource" else lib.watch_log() as changes:
+            task_status.started()
+            async for _ in changes:
+                pass
+        ended.append(kind)
+
+    async with trio.open_nursery() as nursery:
+        runtime = await nursery.start(hold)
+        async with trio.open_nursery() as watching:
+            await watching.start(follow, "resource", runtime)
+            await watching.start(follow, "log", runtime)
+            closing.set()
+        nursery.cancel_scope.cancel()
+
+    assert sorted(ended) == ["log", "resource"]
 
 
 @both_eras

@@ -62,10 +62,11 @@ class Child:
         chance: Callable[[], float],
         host: Host,
         first_generation: int = 0,
+        listening: Listening | None = None,
     ) -> None:
         self.spec = spec
-        # What is listened to, whatever connection there is.
-        self.listening = Listening()
+        # What is listened to, whatever connection there is; that of its predecessor, if it has one.
+        self.listening = listening or Listening()
         # The connection that takes calls; None while not connected.
         self.connection: Connection | None = None
         state = ServerState.PENDING if spec.is_enabled else ServerState.DISABLED

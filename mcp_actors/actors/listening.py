@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING, Final
 import trio
 from attrs import define, field
 
+from mcp_actors.actors.bell import Bell
 from mcp_actors.errors import LocalProtocolError, McpActorsError
 from mcp_actors.protocol.clocks import CallTimeouts
 from mcp_actors.protocol.features import AskForLevel, NoLevels, StampLevel, plan_log_level
-from mcp_actors.protocol.listening import LISTEN, Again, ListenFilter, decide_relisten, plan_listening
+from mcp_actors.protocol.listening import LISTEN, Again, ListenFilter, covers_uri, decide_relisten, plan_listening
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,20 +49,23 @@ class ResourceWatcher:
     """An asynchronous iterator over the URIs that changed; the same URI twice before it is read counts once."""
 
     _changed: dict[str, None] = field(factory=dict)
-    _bell: trio.Event = field(factory=trio.Event)
+    _bell: Bell = field(factory=Bell)
 
     def notice(self, uri: str) -> None:
         """Note a change."""
         self._changed[uri] = None
-        self._bell.set()
+        self._bell.ring()
+
+    def end(self) -> None:
+        """Learn that nothing more will come; what was noticed can still be read."""
+        self._bell.end()
 
     def __aiter__(self) -> ResourceWatcher:
         return self
 
     async def __anext__(self) -> str:
-        """Wait for the next change. Cancellation: safe."""
+        """Wait for the next change; the iteration ends when the server is gone for good. Cancellation: safe."""
         while not self._changed:
-            self._bell = trio.Event()
             await self._bell.wait()
         uri = next(iter(self._changed))
         del self._changed[uri]
@@ -73,28 +77,33 @@ class LogWatcher:
     """An asynchronous iterator over the log messages of one server; who falls behind loses the oldest."""
 
     _messages: deque[LogReceived] = field(factory=lambda: deque(maxlen=MAX_LOG_MESSAGES))
-    _bell: trio.Event = field(factory=trio.Event)
+    _bell: Bell = field(factory=Bell)
 
     def notice(self, message: LogReceived) -> None:
         """Note a message."""
         self._messages.append(message)
-        self._bell.set()
+        self._bell.ring()
+
+    def end(self) -> None:
+        """Learn that nothing more will come; what was noticed can still be read."""
+        self._bell.end()
 
     def __aiter__(self) -> LogWatcher:
         return self
 
     async def __anext__(self) -> LogReceived:
-        """Wait for the next message. Cancellation: safe."""
+        """Wait for the next message; the iteration ends when the server is gone for good. Cancellation: safe."""
         while not self._messages:
-            self._bell = trio.Event()
             await self._bell.wait()
         return self._messages.popleft()
 
 
 class Listening:
-    """What one server is listened to for; outlives its connections."""
+    """What one server is listened to for; outlives its connections and its definition, until it is removed."""
 
     def __init__(self) -> None:
+        # Whether the server was removed, or the runtime closed: nothing more will be heard.
+        self._is_over = False
         # URI -> who watches it.
         self._watchers: dict[str, set[ResourceWatcher]] = {}
         self._log_watchers: set[LogWatcher] = set()
@@ -113,6 +122,8 @@ class Listening:
     def watch(self, uri: str) -> Iterator[ResourceWatcher]:
         """Watch one resource, and those below it, while the block runs."""
         watcher = ResourceWatcher()
+        if self._is_over:
+            watcher.end()
         self._watchers.setdefault(uri, set()).add(watcher)
         self.again()
         try:
@@ -127,11 +138,19 @@ class Listening:
     def watch_log(self) -> Iterator[LogWatcher]:
         """Watch the server's log messages while the block runs."""
         watcher = LogWatcher()
+        if self._is_over:
+            watcher.end()
         self._log_watchers.add(watcher)
         try:
             yield watcher
         finally:
             self._log_watchers.discard(watcher)
+
+    def end(self) -> None:
+        """Learn that the server is gone for good: whoever watches is told so."""
+        self._is_over = True
+        for watcher in self._log_watchers.union(*self._watchers.values()):
+            watcher.end()
 
     def log_received(self, message: LogReceived) -> None:
         """Tell who watches the log."""
@@ -160,7 +179,7 @@ class Listening:
     def resource_updated(self, uri: str) -> None:
         """Tell who watches this resource, or one that it is below."""
         for watched, watchers in self._watchers.items():
-            if uri == watched or uri.startswith(watched.rstrip("/") + "/"):
+            if covers_uri(watched, uri):
                 for watcher in watchers:
                     watcher.notice(uri)
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import trio
 from attrs import define, evolve, field, frozen
 
+from mcp_actors.actors.bell import Bell
 from mcp_actors.actors.mailbox import Envelope, Mailbox
 from mcp_actors.actors.messages import (
     Flush,
@@ -79,9 +80,7 @@ class Watcher:
 
     _changes: deque[StatusChange] = field(factory=deque)
     _missed: int = 0
-    # Whether nothing can change any more.
-    _is_over: bool = False
-    _bell: trio.Event = field(factory=trio.Event)
+    _bell: Bell = field(factory=Bell)
 
     def notice(self, change: StatusChange) -> None:
         """Take a change; the oldest is dropped when there are too many."""
@@ -89,12 +88,11 @@ class Watcher:
             self._changes.popleft()
             self._missed += 1
         self._changes.append(change)
-        self._bell.set()
+        self._bell.ring()
 
     def end(self) -> None:
         """Learn that there will be no more changes; those that were noticed can still be read."""
-        self._is_over = True
-        self._bell.set()
+        self._bell.end()
 
     def __aiter__(self) -> Watcher:
         return self
@@ -102,9 +100,6 @@ class Watcher:
     async def __anext__(self) -> StatusChange:
         """Wait for the next change; the iteration ends with the runtime. Cancellation: safe."""
         while not self._changes:
-            if self._is_over:
-                raise StopAsyncIteration
-            self._bell = trio.Event()
             await self._bell.wait()
         change = self._changes.popleft()
         missed, self._missed = self._missed, 0

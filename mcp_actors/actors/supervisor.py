@@ -113,16 +113,20 @@ class Supervisor:
             All children stop in parallel, shielded and bounded by their transports.
         """
         with self.mailbox:
-            async with trio.open_nursery() as self._nursery:
-                for spec in specs:
-                    await self._adopt(spec)
-                task_status.started()
-                while True:
-                    envelope = await self.mailbox.receive()
-                    self._note(envelope.message)
-                    self._nursery.start_soon(self._handle, envelope)
+            try:
+                async with trio.open_nursery() as self._nursery:
+                    for spec in specs:
+                        await self._adopt(spec)
+                    task_status.started()
+                    while True:
+                        envelope = await self.mailbox.receive()
+                        self._note(envelope.message)
+                        self._nursery.start_soon(self._handle, envelope)
+            finally:
+                for tended in self._tended.values():
+                    tended.child.listening.end()
 
-    async def _adopt(self, spec: ServerSpec, first_generation: int = 0) -> None:
+    async def _adopt(self, spec: ServerSpec, old: Child | None = None) -> None:
         spec = self._admit(spec)
         child = Child(
             spec,
@@ -132,7 +136,8 @@ class Supervisor:
             self._registry,
             chance=self._chance,
             host=self._host,
-            first_generation=first_generation,
+            first_generation=0 if old is None else old.status.generation,
+            listening=None if old is None else old.listening,
         )
         tended = _Tended(child, trio.CancelScope(), trio.Event())
         self._tended[spec.name] = tended
@@ -219,7 +224,7 @@ class Supervisor:
                     await old.child.disable("removed")
                 await self._end(old, drain)
             if spec is None:
-                del self._tended[name]
+                self._tended.pop(name).child.listening.end()
                 await self._registry.tell(ServerRemoved(name))
             elif not self._is_stopping:
                 await self._replace(old, spec)
@@ -228,12 +233,9 @@ class Supervisor:
             done.set()
 
     async def _replace(self, old: _Tended | None, spec: ServerSpec) -> None:
-        generation = 0
-        if old is not None:
-            generation = old.child.status.generation
-            if old.child.is_held and spec.is_enabled:
-                spec = evolve(spec, is_enabled=False, disabled_reason="user")  # sticks (S128)
-        await self._adopt(spec, generation)
+        if old is not None and old.child.is_held and spec.is_enabled:
+            spec = evolve(spec, is_enabled=False, disabled_reason="user")  # sticks (S128)
+        await self._adopt(spec, None if old is None else old.child)
 
     async def _end(self, tended: _Tended, drain: float) -> None:
         """End a child for good. Whoever waits for it meets its successor, or learns that there is none."""

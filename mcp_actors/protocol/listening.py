@@ -27,7 +27,16 @@ if TYPE_CHECKING:
     from mcp_actors.jsontypes import Json, JsonObject
     from mcp_actors.protocol.types import ServerInfo
 
-__all__ = ["Again", "ListenFilter", "ListenPlan", "Never", "decide_relisten", "plan_listening", "subscription_id"]
+__all__ = [
+    "Again",
+    "ListenFilter",
+    "ListenPlan",
+    "Never",
+    "covers_uri",
+    "decide_relisten",
+    "plan_listening",
+    "subscription_id",
+]
 
 LISTEN: Final = "subscriptions/listen"
 ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
@@ -95,9 +104,10 @@ class ListenFilter:
             _names(value.get("taskIds")),
         )
 
-    def covers_uri(self, uri: str) -> bool:
-        """Whether news of `uri` are for a resource here: itself, or one that it lies below (spec_client 7.8)."""
-        return uri in self.uris or any(uri.startswith(own if own.endswith("/") else own + "/") for own in self.uris)
+
+def covers_uri(own: str, uri: str) -> bool:
+    """Whether news of `uri` are for the resource `own`: for itself, or from below it (spec_client 7.8)."""
+    return uri == own or uri.startswith(own if own.endswith("/") else own + "/")
 
 
 def _names(value: Json) -> frozenset[str]:
