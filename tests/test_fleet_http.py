@@ -17,7 +17,7 @@ from mcp_actors.runtime import open_runtime
 from mcp_actors.testing.http_server import open_http_server
 from mcp_actors.testing.scripted import LEGACY_REVISIONS, MODERN_REVISIONS
 
-SETTINGS = Settings(connect_timeout=5.0)
+SETTINGS = Settings()
 ERAS = {"modern": MODERN_REVISIONS, "legacy": LEGACY_REVISIONS, "both": MODERN_REVISIONS + LEGACY_REVISIONS}
 
 
@@ -26,7 +26,7 @@ async def test_a_server_of_any_era_is_connected_and_called(era: str) -> None:
     """The journeys over HTTP; the judge on the other side finds nothing to complain of."""
     server = echo_server(revisions=ERAS[era])
 
-    with trio.fail_after(10):
+    with trio.fail_after(30):
         async with (
             open_http_server(server) as url,
             open_runtime([ServerSpec("one", RemoteTarget(url))], settings=SETTINGS) as runtime,
@@ -48,7 +48,7 @@ async def test_a_lost_session_is_renewed_once_and_each_refused_call_sent_once_mo
     server = echo_server(revisions=LEGACY_REVISIONS)
     texts: list[str] = []
 
-    with trio.fail_after(10):
+    with trio.fail_after(30):
         async with (
             open_http_server(server) as url,
             open_runtime([ServerSpec("one", RemoteTarget(url))], settings=SETTINGS) as runtime,
@@ -76,7 +76,7 @@ async def test_a_second_loss_in_a_row_is_an_error_and_no_loop() -> None:
     server = echo_server(revisions=LEGACY_REVISIONS)
     server.refuse("tools/call", -32001, "Session not found")
 
-    with trio.fail_after(10):
+    with trio.fail_after(30):
         async with (
             open_http_server(server) as url,
             open_runtime([ServerSpec("one", RemoteTarget(url))], settings=SETTINGS) as runtime,
@@ -127,11 +127,11 @@ async def test_a_black_hole_fails_by_its_clock_and_hurts_no_other() -> None:
             while await stream.receive_some():
                 pass
 
-    with trio.fail_after(10):
+    with trio.fail_after(30):
         async with trio.open_nursery() as nursery, open_http_server(server) as url:
             nursery.start_soon(trio.serve_listeners, swallow, listeners)
             specs = [
-                ServerSpec("hole", RemoteTarget(f"http://127.0.0.1:{port}/mcp"), connect_timeout=0.5),
+                ServerSpec("hole", RemoteTarget(f"http://127.0.0.1:{port}/mcp"), connect_timeout=1.5),
                 ServerSpec("good", RemoteTarget(url)),
             ]
             async with open_runtime(specs, settings=SETTINGS) as runtime:
@@ -142,4 +142,4 @@ async def test_a_black_hole_fails_by_its_clock_and_hurts_no_other() -> None:
             nursery.cancel_scope.cancel()
 
     assert (hole, result.text) == (ServerState.PENDING, "fine")
-    assert "no answer to the handshake within 0.5 s" in (statuses["hole"].error or "")
+    assert "no answer to the handshake within 1.5 s" in (statuses["hole"].error or "")
