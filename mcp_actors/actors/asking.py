@@ -179,7 +179,7 @@ class Asking:
         try:
             with trio.fail_after(self._limits.timeout):
                 answer = await self._sample(request)
-            return REJECTED if answer is None else sampling_result(answer)
+            return REJECTED if answer is None else sampling_result(request, answer)
         except Exception:
             # The host's own code: whatever it raises is an error for the server (fault 76).
             logger.exception("[MCP:%s] ! the sampling handler failed", request.server)

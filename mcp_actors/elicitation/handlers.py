@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
 from attrs import define, field, frozen
 
 from mcp_actors.elicitation.requests import INVALID_PARAMS, RefusedRequest
 from mcp_actors.errors import ConfigError, LocalProtocolError
 from mcp_actors.protocol.jsonrpc import encode
+from mcp_actors.protocol.server_asks import refuse_answer, refuse_messages, refuse_root
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -136,45 +136,20 @@ def _refuse(params: JsonObject, limits: SamplingLimits) -> str | None:
         return "messages is not an array of messages"
     if len(encode(params)) > limits.max_request_bytes:
         return f"the request has more than {limits.max_request_bytes} bytes"
-    return _refuse_messages(messages)
+    return refuse_messages(messages)
 
 
-def _refuse_messages(messages: Sequence[JsonObject]) -> str | None:
-    """tool_use is answered by the very next message, which holds tool_result for all of them and nothing else."""
-    awaited: set[str] = set()
-    for message in messages:
-        role, blocks = message.get("role"), _blocks(message.get("content"))
-        if role not in ("user", "assistant"):
-            return "a message has no role of user or assistant"
-        if blocks is None:
-            return "a message has no content"
-        results = [str(block.get("toolUseId")) for block in blocks if block.get("type") == "tool_result"]
-        if results and (role != "user" or len(results) != len(blocks)):
-            return "tool_result stands beside other content"
-        if set(results) != awaited or len(results) != len(awaited):
-            return "tool_use and tool_result do not match"
-        uses = [str(block.get("id")) for block in blocks if block.get("type") == "tool_use"]
-        if uses and (role != "assistant" or len(set(uses)) != len(uses)):
-            return "tool_use has the wrong role or repeats an id"
-        awaited = set(uses)
-    return "tool_use is not answered" if awaited else None
-
-
-def _blocks(content: Json) -> list[JsonObject] | None:
-    listed = content if isinstance(content, list | tuple) else (content,)
-    blocks = [block for block in listed if isinstance(block, Mapping) and isinstance(block.get("type"), str)]
-    return blocks if blocks and len(blocks) == len(listed) else None
-
-
-def sampling_result(answer: SamplingAnswer) -> JsonObject:
+def sampling_result(request: SamplingRequest, answer: SamplingAnswer) -> JsonObject:
     """Write the result of ``sampling/createMessage``.
 
     Raises:
-        LocalProtocolError: the host's answer is none: no content, or another role than a message can have.
+        LocalProtocolError: the host's answer is none: no content, another role than a message can have, or tools that
+            the server did not offer.
     """
-    if _blocks(answer.content) is None or answer.role not in ("user", "assistant"):
-        raise LocalProtocolError(reason="the sampling answer of the host has no content blocks, or a wrong role")
     result: dict[str, Json] = {"role": answer.role, "content": answer.content, "model": answer.model}
+    reason = refuse_answer(SAMPLE, request.params, result)
+    if reason is not None:
+        raise LocalProtocolError(reason=reason)
     return result if answer.stop_reason is None else {**result, "stopReason": answer.stop_reason}
 
 
@@ -202,18 +177,9 @@ def read_roots(roots: Iterable[Root]) -> tuple[Root, ...]:
     if len(known) > MAX_ROOTS:
         raise ConfigError(reason=f"there are more than {MAX_ROOTS} roots")
     for root in known:
-        parts = urlsplit(root.uri)
-        is_local = parts.scheme == "file" and parts.netloc in ("", "localhost") and parts.path.startswith("/")
-        if (
-            not is_local
-            or not root.uri.startswith("file://")
-            or parts.query
-            or parts.fragment
-            or not root.uri.isascii()
-        ):
-            raise ConfigError(reason=f"a root is not an absolute file:// URI: {ascii(root.uri)[:200]}")
-        if any(step in ("..", ".") for step in parts.path.replace("%2e", ".").replace("%2E", ".").split("/")):
-            raise ConfigError(reason=f"a root's path climbs: {ascii(root.uri)[:200]}")
+        reason = refuse_root(root.uri)
+        if reason is not None:
+            raise ConfigError(reason=reason)
     return known
 
 

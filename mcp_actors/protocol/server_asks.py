@@ -28,18 +28,14 @@ __all__ = [
     "Refused",
     "elicitation_mode",
     "has_mode",
-    "is_refusable",
     "refuse_answer",
     "refuse_messages",
     "refuse_question",
     "refuse_root",
-    "roots_answer",
 ]
 
 INVALID_PARAMS: Final = -32602
 METHOD_NOT_FOUND: Final = -32601
-# "User rejected sampling request": the one code that the revisions name for it (F11).
-USER_REJECTED: Final = -1
 
 ROOTS: Final = "roots/list"
 SAMPLING: Final = "sampling/createMessage"
@@ -156,12 +152,9 @@ def refuse_messages(messages: Sequence[Json]) -> str | None:
 
 def _blocks(content: Json) -> list[JsonObject] | None:
     """Read content, one block or a list of them; None when it is neither."""
-    if isinstance(content, Mapping):
-        return [content]
-    if not isinstance(content, list | tuple):
-        return None
-    blocks = [block for block in content if isinstance(block, Mapping)]
-    return blocks if len(blocks) == len(content) else None
+    listed = content if isinstance(content, list | tuple) else (content,)
+    blocks = [block for block in listed if isinstance(block, Mapping) and isinstance(block.get("type"), str)]
+    return blocks if blocks and len(blocks) == len(listed) else None
 
 
 def _text(value: Json) -> str:
@@ -182,24 +175,6 @@ def refuse_answer(method: str, params: JsonObject, answer: JsonObject) -> str | 
     return _refuse_message(params, answer) if method == SAMPLING else _refuse_reply(params, answer)
 
 
-def is_refusable(method: str) -> bool:
-    """Whether a refusal has an answer of its own: an elicitation's has, those of the others fail the call (9.2.6)."""
-    return method == ELICITATION
-
-
-def roots_answer(roots: Sequence[tuple[str, str | None]]) -> JsonObject:
-    """Make the answer to ``roots/list``; `roots` are (URI, name) pairs, in order.
-
-    Raises:
-        ValueError: one of them is no ``file://`` URI.
-    """
-    for uri, _ in roots:
-        reason = refuse_root(uri)
-        if reason is not None:
-            raise ValueError(reason)
-    return {"roots": [{"uri": uri} if name is None else {"uri": uri, "name": name} for uri, name in roots]}
-
-
 def refuse_root(uri: Json) -> str | None:
     """Say why this cannot be a root; None when it can (rule 3)."""
     if not isinstance(uri, str):
@@ -216,8 +191,10 @@ def refuse_root(uri: Json) -> str | None:
         or not parts.path.startswith("/")
     ):
         return f"the root {uri[:80]!r} is no local file:// URI"
-    if parts.query or parts.fragment or not uri.isprintable():
-        return f"the root {uri[:80]!r} has more than a path"
+    if parts.query or parts.fragment or not (uri.isascii() and uri.isprintable()):
+        return f"the root {ascii(uri)[:80]} has more than a path"
+    if any(step in ("..", ".") for step in parts.path.replace("%2e", ".").replace("%2E", ".").split("/")):
+        return f"the path of the root {uri[:80]!r} climbs"
     return None
 
 

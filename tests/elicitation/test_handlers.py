@@ -21,6 +21,7 @@ from mcp_actors.elicitation.requests import INVALID_PARAMS, RefusedRequest
 from mcp_actors.errors import ConfigError, LocalProtocolError
 
 LIMITS = SamplingLimits(max_tokens=100, max_request_bytes=2000)
+REQUEST = SamplingRequest("s", (), 10)
 HELLO = {"role": "user", "content": {"type": "text", "text": "hello"}}
 
 
@@ -111,23 +112,28 @@ def test_an_answer_is_written():
     """The result carries role, content, model and why it stopped."""
     block = {"type": "text", "text": "hi"}
 
-    assert sampling_result(SamplingAnswer(block, "m")) == {
+    assert sampling_result(REQUEST, SamplingAnswer(block, "m")) == {
         "role": "assistant",
         "content": block,
         "model": "m",
         "stopReason": "endTurn",
     }
-    assert "stopReason" not in sampling_result(SamplingAnswer([block], "m", None))
+    assert "stopReason" not in sampling_result(REQUEST, SamplingAnswer([block], "m", None))
 
 
 @pytest.mark.parametrize(
     "answer",
-    [SamplingAnswer("text", "m"), SamplingAnswer([], "m"), SamplingAnswer({"type": "text"}, "m", role="system")],
+    [
+        SamplingAnswer("text", "m"),
+        SamplingAnswer([], "m"),
+        SamplingAnswer({"type": "text"}, "m", role="system"),
+        SamplingAnswer({"type": "tool_use", "id": "1", "name": "n", "input": {}}, "m", "toolUse"),
+    ],
 )
 def test_a_hosts_malformed_answer_is_a_bug(answer):
     """What could not be read by a server is never sent."""
     with pytest.raises(LocalProtocolError):
-        sampling_result(answer)
+        sampling_result(REQUEST, answer)
 
 
 def test_roots_are_listed():
