@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mcp_actors.actors.hosting import Host, ServerRequest
     from mcp_actors.actors.lifecycle import Phase, ServerState, ServerStatus
+    from mcp_actors.actors.prompters import CallablePrompter
     from mcp_actors.actors.registry import StatusChange, Watcher
     from mcp_actors.actors.slots import Progress
     from mcp_actors.config.changes import Applied
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
         TransportName,
     )
     from mcp_actors.connectors import ConnectorSource, HttpConnectorSource, join_connectors
+    from mcp_actors.elicitation.handlers import Root, SamplingAnswer, SamplingLimits, SamplingRequest
+    from mcp_actors.elicitation.hooks import Hooks, read_hooks
+    from mcp_actors.elicitation.policy import PreparedAnswer
+    from mcp_actors.elicitation.requests import Action, Answer, InputRequest
     from mcp_actors.errors import (
         ActorError,
         ActorGone,
@@ -57,22 +62,32 @@ if TYPE_CHECKING:
         UnknownTool,
         UnsupportedRevision,
     )
+    from mcp_actors.hosts import Questions
     from mcp_actors.loading import LoadedConfig, load_config
+    from mcp_actors.model.face import ModelFace
+    from mcp_actors.model.outputs import Outputs
+    from mcp_actors.model.pins import PinBook, PinStore
     from mcp_actors.protocol.tasks import TaskHandle
     from mcp_actors.reloading import keep_reloading
     from mcp_actors.runtime import Runtime, open_runtime
     from mcp_actors.server import Server
     from mcp_actors.tools.catalog import Catalog, Tool
+    from mcp_actors.tools.permissions import Rules, read_rules
+    from mcp_actors.tools.pinning import PinPolicy
+    from mcp_actors.tools.plans import Limits, ModelImage, ModelResult, ModelText
     from mcp_actors.tools.results import ToolResult
 
 __all__ = [
+    "Action",
     "ActorError",
     "ActorGone",
+    "Answer",
     "Applied",
     "AuthError",
     "AuthFailed",
     "AuthRequired",
     "CallError",
+    "CallablePrompter",
     "Catalog",
     "ConfigError",
     "ConnectFailed",
@@ -80,22 +95,40 @@ __all__ = [
     "ElicitationDeclined",
     "EraChoice",
     "GaveUp",
+    "Hooks",
     "Host",
     "HttpConnectorSource",
     "InProcessTarget",
+    "InputRequest",
+    "Limits",
     "LoadedConfig",
     "LocalProtocolError",
     "MailboxFull",
     "McpActorsError",
+    "ModelFace",
+    "ModelImage",
+    "ModelResult",
+    "ModelText",
+    "Outputs",
     "Phase",
+    "PinBook",
+    "PinPolicy",
+    "PinStore",
+    "PreparedAnswer",
     "Progress",
     "ProtocolError",
+    "Questions",
     "RemoteProtocolError",
     "RemoteTarget",
     "RestartPolicy",
     "RestartType",
+    "Root",
     "RpcError",
+    "Rules",
     "Runtime",
+    "SamplingAnswer",
+    "SamplingLimits",
+    "SamplingRequest",
     "Scope",
     "Server",
     "ServerNotAllowed",
@@ -124,12 +157,15 @@ __all__ = [
     "keep_reloading",
     "load_config",
     "open_runtime",
+    "read_hooks",
+    "read_rules",
 ]
 
 # Module -> the names that live there; whatever is not listed is an error.
 _HOMES = {
     "actors.hosting": ("Host", "ServerRequest"),
     "actors.lifecycle": ("Phase", "ServerState", "ServerStatus"),
+    "actors.prompters": ("CallablePrompter",),
     "actors.registry": ("StatusChange", "Watcher"),
     "actors.slots": ("Progress",),
     "config.changes": ("Applied",),
@@ -140,12 +176,23 @@ _HOMES = {
         *("StdioTarget", "TransportName"),
     ),
     "connectors": ("ConnectorSource", "HttpConnectorSource", "join_connectors"),
+    "elicitation.handlers": ("Root", "SamplingAnswer", "SamplingLimits", "SamplingRequest"),
+    "elicitation.hooks": ("Hooks", "read_hooks"),
+    "elicitation.policy": ("PreparedAnswer",),
+    "elicitation.requests": ("Action", "Answer", "InputRequest"),
+    "hosts": ("Questions",),
     "loading": ("LoadedConfig", "load_config"),
+    "model.face": ("ModelFace",),
+    "model.outputs": ("Outputs",),
+    "model.pins": ("PinBook", "PinStore"),
     "protocol.tasks": ("TaskHandle",),
     "reloading": ("keep_reloading",),
     "runtime": ("Runtime", "open_runtime"),
     "server": ("Server",),
     "tools.catalog": ("Catalog", "Tool"),
+    "tools.permissions": ("Rules", "read_rules"),
+    "tools.pinning": ("PinPolicy",),
+    "tools.plans": ("Limits", "ModelImage", "ModelResult", "ModelText"),
     "tools.results": ("ToolResult",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -14,6 +14,7 @@ Rules.
 from __future__ import annotations
 
 import logging
+import os
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
@@ -21,6 +22,7 @@ import trio
 from attrs import evolve, frozen
 
 from mcp_actors.errors import McpActorsError, RemoteProtocolError, UnknownServer, UnknownTool
+from mcp_actors.model.limits import read_limits
 from mcp_actors.model.pictures import shrink_picture
 from mcp_actors.protocol import jsonrpc
 from mcp_actors.tools.blocks import plan_result
@@ -29,7 +31,7 @@ from mcp_actors.tools.formats import FORMATS
 from mcp_actors.tools.items import resources_from_items
 from mcp_actors.tools.listing import Listing, clean_instructions, list_for_model
 from mcp_actors.tools.permissions import Decision, Mode, Question, Rules, Verdict, decide
-from mcp_actors.tools.plans import Limits, ModelResult, ModelText
+from mcp_actors.tools.plans import ModelResult, ModelText
 from mcp_actors.tools.resource_tools import LIST_RESOURCES, READ_RESOURCE, list_answer, plan_contents, resource_tools
 from mcp_actors.tools.search import DEFAULT_LIMIT, SearchIndex
 from mcp_actors.tools.validation import Fit, check_output
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
     from mcp_actors.model.outputs import Outputs
     from mcp_actors.model.pins import PinBook
     from mcp_actors.tools.pinning import Change
-    from mcp_actors.tools.plans import ResultPlan, SaveFile, Shrink
+    from mcp_actors.tools.plans import Limits, ResultPlan, SaveFile, Shrink
     from mcp_actors.tools.resource_tools import HostTool
     from mcp_actors.tools.results import ToolResult
     from mcp_actors.tools.search import Match
@@ -115,7 +117,7 @@ class ModelFace:
             rules: permission rules; deny rules also hide (S236).
             mode: how calls are treated that no rule speaks of.
             ask: asks a person; None: what would be asked is refused.
-            limits: how much of a result a model gets; None: the defaults.
+            limits: how much of a result a model gets; None: the defaults, and what ``MAX_MCP_OUTPUT_TOKENS`` says.
             outputs: where files go that a model is told of; None: they are not saved, and the text says so.
             pins: what was approved; None: definitions may change freely.
             report: told of the changes of a server when they are found.
@@ -127,7 +129,7 @@ class ModelFace:
         self.pins = pins
         self._runtime = runtime
         self._ask = ask
-        self._limits = limits or Limits()
+        self._limits = _limits_of_the_environment() if limits is None else limits
         self._outputs = outputs
         self._report = report
         self._shrink = shrink
@@ -387,6 +389,13 @@ def _judge(raw: ToolResult, view: ToolView, limits: Limits, shrink: Shrink | Non
         view.output_schema, raw.structured_content, is_error=raw.is_error, has_value=raw.has_structured_content
     )
     return check, plan_result(raw, limits=limits, check=check, shrink=shrink)
+
+
+def _limits_of_the_environment() -> Limits:
+    limits, warnings = read_limits(os.environ)
+    for warning in warnings:
+        logger.warning("%s", warning)
+    return limits
 
 
 def _told(text: str, *, is_error: bool = False) -> ModelResult:
