@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import trio
 from attrs import evolve
 
+from mcp_actors.actors.rounds import visit_and_repeat
 from mcp_actors.elicitation.handlers import (
     REJECTED,
     ROOTS_LIST,
@@ -29,7 +30,6 @@ from mcp_actors.elicitation.handlers import (
 from mcp_actors.elicitation.requests import (
     ELICIT,
     INTERNAL_ERROR,
-    MAX_URL_ROUNDS,
     METHOD_NOT_FOUND,
     Action,
     Answer,
@@ -217,18 +217,15 @@ class Asking:
         Source:
             S207, S290, F10.
         """
-        rounds = 0
-        while True:
-            try:
-                return await attempt()
-            except RpcError as error:
-                questions = read_url_elicitations(server, error, kinds=self.kinds, clean=clean_text, call=call)
-                if questions is None or rounds == MAX_URL_ROUNDS:
-                    raise
-            rounds += 1
-            for question in questions:
-                for stage in (Stage.FIRST, Stage.COMPLETION):
-                    await self._require(evolve(question, stage=stage), clock)
+
+        def pages_of(error: RpcError) -> tuple[InputRequest, ...] | None:
+            return read_url_elicitations(server, error, kinds=self.kinds, clean=clean_text, call=call)
+
+        async def visit(question: InputRequest, _: RpcError) -> None:
+            for stage in (Stage.FIRST, Stage.COMPLETION):
+                await self._require(evolve(question, stage=stage), clock)
+
+        return await visit_and_repeat(attempt, pages_of, visit)
 
     async def _require(self, question: InputRequest, clock: CallClock | None) -> None:
         assert self._elicitor is not None

@@ -15,7 +15,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import trio
-from attrs import frozen
+from attrs import field, frozen
 
 from mcp_actors.elicitation.hook_outcomes import MAX_OUTPUT_BYTES, Exited, Failed, Responded
 from mcp_actors.elicitation.hooks import CommandHook, HttpHook, ToolHook, expand_headers, fill_input
@@ -74,7 +74,7 @@ class HookRunner:
     """Runs hooks of all kinds. Call it."""
 
     # Environment of programs, and what headers may name.
-    environ: Mapping[str, str]
+    environ: Mapping[str, str] = field(repr=False)
     # Where programs start; they are told so as CLAUDE_PROJECT_DIR, too (S311).
     project: str
     # Calls a tool of a server by its raw name; must not connect anything (S313).

@@ -104,9 +104,6 @@ class EnsureConnected(Ask["Connection"]):
 class Stop(Ask[None]):
     """Stop all servers, in parallel. Answered when nothing of them lives."""
 
-    # Skip the remaining waits of the stop ladders.
-    is_hurried: bool = False
-
 
 SupervisorMessage: TypeAlias = (
     AddServer | RemoveServer | ApplySpecs | RestartServer | EnableServer | DisableServer | EnsureConnected | Stop

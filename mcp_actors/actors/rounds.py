@@ -1,6 +1,6 @@
-"""Owns the rounds of one request: what a modern server asks before it answers is answered, and the request sent again.
+"""Owns the rounds of one request: what a server asks before it answers is answered, and the request sent again.
 
-What this is not: the judging of rounds (`protocol.mrtr`), nor the asking of people (`hosting`).
+What this is not: the judging of rounds (`protocol.mrtr`, `elicitation.requests`), nor the asking of people (`hosting`).
 
 Runs in the caller's own task. Each round is a request with clocks of its own, so that the time that a person takes
 counts for none of them (S202; spec_client 9.2.7).
@@ -8,13 +8,16 @@ counts for none of them (S202; spec_client 9.2.7).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 import trio
 
 from mcp_actors.actors.exits import lone_error
+from mcp_actors.elicitation.requests import ELICIT, MAX_URL_ROUNDS, Action, Kind, url_entries
 from mcp_actors.errors import RpcError
 from mcp_actors.protocol.mrtr import Complete
+from mcp_actors.protocol.server_asks import has_mode
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -23,11 +26,9 @@ if TYPE_CHECKING:
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.protocol.mrtr import InputRequest, RoundTrip
 
-__all__ = ["answers_to", "ask_in_rounds", "ask_with_pages"]
+__all__ = ["answers_to", "ask_in_rounds", "ask_with_pages", "visit_and_repeat"]
 
-URL_ELICITATION_REQUIRED: Final = -32042
-# A page that a person visited may lead to another one, but not for ever (S207).
-MAX_PAGES: Final = 3
+P = TypeVar("P")
 
 
 async def ask_in_rounds(
@@ -74,10 +75,10 @@ async def answers_to(answering: Answering, questions: Sequence[InputRequest]) ->
 
 
 async def ask_with_pages(answering: Answering, ask: Callable[[], Awaitable[bytes]]) -> bytes:
-    """Send a legacy request; where it wants a page to be visited first, have it visited and send it again (S207).
+    """Send a legacy request; where it wants pages to be visited first, have them visited and send it again (S207).
 
     Raises:
-        RpcError: the page was not visited, or the server never has enough.
+        RpcError: a page was not visited, or the server never has enough.
         Whatever `ask` raises.
 
     Source:
@@ -85,24 +86,40 @@ async def ask_with_pages(answering: Answering, ask: Callable[[], Awaitable[bytes
     """
     if answering.with_pages is not None:
         return await answering.with_pages(ask)
-    for _ in range(MAX_PAGES):
+
+    kinds = {Kind.URL} if has_mode(answering.capabilities, "url") else set()
+
+    async def visit(page: JsonObject, error: RpcError) -> None:
+        answer = await answering.result(ELICIT, page)
+        if answer.get("action") != Action.ACCEPT:
+            raise error
+
+    return await visit_and_repeat(ask, partial(url_entries, kinds=kinds), visit)
+
+
+async def visit_and_repeat(
+    ask: Callable[[], Awaitable[bytes]],
+    pages_of: Callable[[RpcError], Sequence[P] | None],
+    visit: Callable[[P, RpcError], Awaitable[None]],
+) -> bytes:
+    """Send a request; where its error is that pages must be visited first, visit them and send it again.
+
+    Args:
+        ask: sends it, once for each round.
+        pages_of: reads the pages of an error; None: it is a plain one.
+        visit: sees one page through; raises where that is refused.
+
+    Raises:
+        RpcError: the request's error, also when it wants pages again after the last round.
+        Whatever `ask` and `visit` raise.
+    """
+    for _ in range(MAX_URL_ROUNDS):
         try:
             return await ask()
         except RpcError as error:
-            pages = _pages(error)
-            if not pages or "elicitation/create" not in answering.methods:
+            pages, wanted = pages_of(error), error
+            if pages is None:
                 raise
-            for page in pages:
-                answer = await answering.result("elicitation/create", page)
-                if answer.get("action") != "accept":
-                    raise
+        for page in pages:
+            await visit(page, wanted)
     return await ask()
-
-
-def _pages(error: RpcError) -> list[JsonObject]:
-    """The pages that an error wants to be visited; none where any of them is malformed."""
-    data = error.data if error.code == URL_ELICITATION_REQUIRED else None
-    listed = data.get("elicitations") if isinstance(data, dict) else None
-    pages: list[JsonObject] = listed if isinstance(listed, list) else []
-    is_sound = all(isinstance(page, dict) and page.get("mode") == "url" and page.get("elicitationId") for page in pages)
-    return pages if is_sound else []

@@ -46,6 +46,7 @@ __all__ = [
     "capabilities",
     "read_elicitation",
     "read_url_elicitations",
+    "url_entries",
 ]
 
 ELICIT: Final = "elicitation/create"
@@ -212,13 +213,11 @@ def _read_url(
     return InputRequest(server, key, Kind.URL, message, url=judged, elicitation_id=elicitation_id, call=call)
 
 
-def read_url_elicitations(
-    server: str, error: RpcError, *, kinds: AbstractSet[Kind], clean: Clean, call: str | None = None
-) -> tuple[InputRequest, ...] | None:
-    """Read the questions that a -32042 error lists.
+def url_entries(error: RpcError, *, kinds: AbstractSet[Kind]) -> tuple[JsonObject, ...] | None:
+    """Find the pages that a -32042 error lists, as sent, each id once.
 
     Returns:
-        The questions, each id once; None when it is a plain error: another code, no entries, an entry without id, with
+        The entries; None when it is a plain error: another code, no entries or too many, an entry without id, with
         another mode or with a URL that may not be opened.
 
     Source:
@@ -228,14 +227,29 @@ def read_url_elicitations(
     entries = data.get("elicitations") if isinstance(data, Mapping) else None
     if error.code != URL_ELICITATION_REQUIRED or Kind.URL not in kinds or not isinstance(entries, list | tuple):
         return None
-    questions: dict[str, InputRequest] = {}
+    found: dict[str, JsonObject] = {}
     for entry in entries:
         if not isinstance(entry, Mapping) or entry.get("mode") != "url":
             return None
-        known = entry.get("elicitationId")
-        key = known if isinstance(known, str) else ""
-        question = read_elicitation(server, key, entry, kinds=kinds, clean=clean, call=call)
-        if isinstance(question, RefusedRequest) or question.elicitation_id is None:
+        known, url = entry.get("elicitationId"), entry.get("url")
+        if not isinstance(known, str) or not 0 < len(known) <= MAX_ID_CHARS:
             return None
-        questions.setdefault(question.elicitation_id, question)
-    return tuple(questions.values()) if 0 < len(questions) <= MAX_URLS else None
+        if not isinstance(url, str) or isinstance(judge_url(url), RefusedUrl):
+            return None
+        found.setdefault(known, entry)
+    return tuple(found.values()) if 0 < len(found) <= MAX_URLS else None
+
+
+def read_url_elicitations(
+    server: str, error: RpcError, *, kinds: AbstractSet[Kind], clean: Clean, call: str | None = None
+) -> tuple[InputRequest, ...] | None:
+    """Read the questions that a -32042 error lists; None when it is a plain error (see `url_entries`)."""
+    entries = url_entries(error, kinds=kinds)
+    if entries is None:
+        return None
+    read = [
+        read_elicitation(server, str(entry["elicitationId"]), entry, kinds=kinds, clean=clean, call=call)
+        for entry in entries
+    ]
+    questions = tuple(question for question in read if isinstance(question, InputRequest))
+    return questions if len(questions) == len(read) else None
