@@ -9,12 +9,17 @@ is whole again before anybody decodes it (fault 13).
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from attrs import define, field
 
 from mcp_actors.errors import LocalProtocolError, RemoteProtocolError
 from mcp_actors.protocol.chunks import ChunkBuffer
 
 __all__ = ["LineFramer", "encode_line"]
+
+_BLANK_LINES: Final = re.compile(rb"\n(?:\r?\n)+")
 
 
 @define(eq=False)
@@ -48,6 +53,11 @@ class LineFramer:
         if self._is_over:
             return self._overrun([])
         pending = self._pending
+        # Blank lines may come by the hundred thousand, at a byte or two each. Each pass halves a run of them.
+        while b"\n\n" in chunk:
+            chunk = chunk.replace(b"\n\n", b"\n")
+        if b"\n\r\n" in chunk:
+            chunk = _BLANK_LINES.sub(b"\n", chunk)
         parts = chunk.split(b"\n")
         if pending and len(parts) > 1:
             pending.append(parts[0])

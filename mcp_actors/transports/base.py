@@ -15,13 +15,15 @@ The contract, which `testing.contracts.check_transport` checks on every transpor
    this frame alone.
 4. Leaving `run`, by whatever way, leaves no process, descriptor, thread or task behind; clean-up is shielded and
    bounded by `shutdown_bound` seconds.
+5. What one read brought is delivered in portions, a `Turn` each, with a checkpoint between them: a peer that floods us
+   with small messages, some of which are dear to understand, keeps nobody else waiting (invariant 4).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 
 if TYPE_CHECKING:
     import trio
@@ -29,7 +31,27 @@ if TYPE_CHECKING:
     from mcp_actors.errors import TransportError
     from mcp_actors.protocol.types import Frame, Refusal, RequestId, ServerInfo
 
-__all__ = ["Diagnostics", "Sink", "Transport"]
+__all__ = ["Diagnostics", "Sink", "Transport", "Turn"]
+
+# Bytes that are delivered before the others have their turn, a few milliseconds of the dearest (a batch of pings); a
+# message costs so many besides its own.
+TURN_BYTES: Final = 8192
+MESSAGE_BYTES: Final = 128
+
+
+@define(eq=False)
+class Turn:
+    """What one reader may deliver before it passes a checkpoint."""
+
+    _left: int = TURN_BYTES
+
+    def spend(self, size: int) -> bool:
+        """Note a message of so many bytes; True when the turn is over, and the next one begun."""
+        self._left -= size + MESSAGE_BYTES
+        if self._left > 0:
+            return False
+        self._left = TURN_BYTES
+        return True
 
 
 @frozen

@@ -19,9 +19,12 @@ import time
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final
 
+import trio
+
 from mcp_actors.errors import RemoteProtocolError, TransportBroken
 from mcp_actors.protocol.sse import SseParser
 from mcp_actors.protocol.types import Refusal
+from mcp_actors.transports.base import Turn
 from mcp_actors.transports.redirects import place_of
 
 if TYPE_CHECKING:
@@ -127,7 +130,7 @@ async def deliver_events(
     Source:
         C02, faults 36, 39-41.
     """
-    parser = SseParser(max_bytes)
+    parser, turn = SseParser(max_bytes), Turn()
     request_id = frame.request_id
     while chunk := await answer.receive_some():
         for event in parser.feed(chunk):
@@ -135,6 +138,8 @@ async def deliver_events(
                 cursor.take(event)
             if event.data and event.event == "message":
                 sink.deliver(event.data)
+            if turn.spend(len(event.data or b"")):
+                await trio.lowlevel.checkpoint()
         if request_id is None or not sink.is_waiting(request_id):
             return
 

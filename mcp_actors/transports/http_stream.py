@@ -17,6 +17,7 @@ from attrs import define, field
 
 from mcp_actors.errors import McpActorsError, RemoteProtocolError, TransportError
 from mcp_actors.protocol.sse import SseParser
+from mcp_actors.transports.base import Turn
 from mcp_actors.transports.cursor import Cursor
 from mcp_actors.transports.http_exchange import EVENT_STREAM, is_success
 from mcp_actors.transports.http_resume import is_passing
@@ -121,7 +122,7 @@ class PushStream:
         """Deliver what comes until the stream ends. Returns whether a message came, and how it ended."""
         if not is_success(answer.status):
             return False, f"HTTP {answer.status}"
-        parser = SseParser(self.max_bytes)
+        parser, turn = SseParser(self.max_bytes), Turn()
         has_delivered = False
         try:
             while chunk := await answer.receive_some():
@@ -130,6 +131,8 @@ class PushStream:
                     if event.data and event.event == "message":
                         sink.deliver(event.data)
                         has_delivered = True
+                    if turn.spend(len(event.data or b"")):
+                        await trio.lowlevel.checkpoint()
         except (TransportError, RemoteProtocolError) as exc:
             return has_delivered, exc.reason
         return has_delivered, "closed by the server"

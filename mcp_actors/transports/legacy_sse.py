@@ -42,7 +42,7 @@ from mcp_actors.errors import (
 from mcp_actors.protocol.inbound import read_refusal
 from mcp_actors.protocol.sse import SseParser
 from mcp_actors.protocol.types import Refusal
-from mcp_actors.transports.base import Diagnostics
+from mcp_actors.transports.base import Diagnostics, Turn
 from mcp_actors.transports.carried_headers import REFUSALS, CarriedHeaders
 from mcp_actors.transports.http_client import HttpClient
 from mcp_actors.transports.http_exchange import EVENT_STREAM, JSON, is_success, refusal_of
@@ -218,11 +218,13 @@ class SseTransport:
 
     async def _read(self, answer: HttpAnswer, sink: Sink, task_status: trio.TaskStatus[None]) -> None:
         """Read the stream to its end; leaves a verdict."""
-        parser = SseParser(self._max_bytes)
+        parser, turn = SseParser(self._max_bytes), Turn()
         reason = "the server closed its event stream"
         try:
             while chunk := await answer.receive_some():
                 for event in parser.feed(chunk):
+                    if turn.spend(len(event.data or b"")):
+                        await trio.lowlevel.checkpoint()
                     if not event.data:
                         continue
                     if event.event == "message":

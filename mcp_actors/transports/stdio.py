@@ -24,7 +24,7 @@ from mcp_actors.config.specs import StdioTarget
 from mcp_actors.errors import ConnectFailed, RemoteProtocolError, TransportBroken, TransportClosed, TransportError
 from mcp_actors.protocol.framing import LineFramer, encode_line
 from mcp_actors.transports import ladder
-from mcp_actors.transports.base import Diagnostics
+from mcp_actors.transports.base import Diagnostics, Turn
 from mcp_actors.transports.commands import resolve_command
 from mcp_actors.transports.environment import child_environment
 from mcp_actors.transports.outbox import Outbox
@@ -217,14 +217,17 @@ class StdioTransport:
     async def _read_messages(self, child: Child, sink: Sink, pipe: _Pipe) -> None:
         fd, outbox = child.stdout, self._outbox
         assert outbox is not None
-        framer = LineFramer(self.settings.max_message_bytes)
+        framer, turn = LineFramer(self.settings.max_message_bytes), Turn()
         size = _READ_BYTES
         with pipe.scope:
             while chunk := await _read(fd, size):
                 if self._verdict is None:
                     outbox.heard()
                     try:
-                        self._sort(framer.feed(chunk), sink)
+                        for line in framer.feed(chunk):
+                            self._sort(line, sink)
+                            if turn.spend(len(line)):
+                                await trio.lowlevel.checkpoint()
                         if framer.is_over:
                             framer.feed(b"")
                     except RemoteProtocolError:
@@ -241,15 +244,16 @@ class StdioTransport:
             pipe.ended.set()
             self._end("closed its standard output")
 
-    def _sort(self, lines: list[bytes], sink: Sink) -> None:
-        for line in lines:
-            if line[0] == _OBJECT:
-                sink.deliver(line)
-            elif _MESSAGE.match(line):
-                sink.deliver(line.removeprefix(_BYTE_ORDER_MARK))
-            else:
-                self._noise_count += 1
-                self._noise.add(line)
+    def _sort(self, line: bytes, sink: Sink) -> None:
+        if self._verdict is not None:
+            return
+        if line[0] == _OBJECT:
+            sink.deliver(line)
+        elif _MESSAGE.match(line):
+            sink.deliver(line.removeprefix(_BYTE_ORDER_MARK))
+        else:
+            self._noise_count += 1
+            self._noise.add(line)
 
     async def _read_stderr(self, child: Child, pipe: _Pipe) -> None:
         limit = LineLimit()

@@ -26,6 +26,19 @@ def test_lines_survive_a_cut_at_every_byte(cut):
     assert framer.pending_bytes == len(b"rest")
 
 
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\n\r\n", b" \n"])
+def test_blank_lines_end_what_is_pending_and_are_dropped(end):
+    """However many there are and wherever they begin, blank lines do no more than one line end."""
+    framer = LineFramer(1000)
+
+    assert feed_all(framer, [b"a", end * 10_000 + b"b" + end * 3, b"c\r", end * 5]) == [
+        b"a " if end == b" \n" else b"a",
+        b"b " if end == b" \n" else b"b",
+        b"c\r " if end == b" \n" else b"c\r" if end == b"\r\n" else b"c",
+    ]
+    assert framer.pending_bytes == 0
+
+
 def test_lines_survive_single_bytes():
     """A stream that comes byte by byte gives the same lines (fault 10)."""
     assert feed_all(LineFramer(1000), [bytes([byte]) for byte in STREAM]) == LINES

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from mcp_actors.config.specs import RemoteTarget, ServerSpec, StdioTarget
 from mcp_actors.errors import ConnectFailed, LocalProtocolError, TransportBroken, TransportClosed
 from mcp_actors.protocol.types import Frame
 from mcp_actors.transports import ladder, procfs
+from mcp_actors.transports.base import MESSAGE_BYTES, TURN_BYTES
 from mcp_actors.transports.leftovers import open_journal
 from mcp_actors.transports.stdio import StdioTransport
 from tests.transports.stdio_kit import SHORT, Sink, make, nobody_left, opened, our_children
@@ -331,3 +334,28 @@ def directory_of(pid: int) -> Path:
 def state_of(pid: int) -> str | None:
     row = procfs.read_stat(pid)
     return row.state if row else None
+
+
+FLOODS = {
+    "messages": (b"{}", 30_000),
+    "noise": (b"junk", 30_000),
+    "batches": (b"[" + b",".join([b"{}"] * 100) + b"]", 500),
+    "large": (b"{" + b" " * 20_000 + b"}", 50),
+}
+
+
+@pytest.mark.parametrize(("line", "count"), FLOODS.values(), ids=FLOODS)
+async def test_a_flood_leaves_the_others_their_turn(line: bytes, count: int) -> None:
+    """Contract 5, invariant 4: however much a read brings, no more than a turn of it is worked off at once."""
+    code = f"import os\nfor _ in range({count}): os.write(1, {line!r} + b'\\n')\nos.read(0, 1)"
+    target = StdioTarget(sys.executable, ("-S", "-E", "-c", code))
+    done, most = 0, 0
+    with trio.fail_after(20), nobody_left():
+        async with opened(StdioTransport(ServerSpec("flood", target), SHORT, environ=dict(os.environ))) as wire:
+            while done < count:
+                await trio.lowlevel.checkpoint()
+                before, done = done, len(wire.sink.raw) + wire.transport.diagnostics().noise_count
+                most = max(most, done - before)
+
+    # Two turns, where the scheduler lets the reader go last in one round and first in the next.
+    assert 0 < most <= 2 * max(1, TURN_BYTES // (len(line) + MESSAGE_BYTES) + 1)
