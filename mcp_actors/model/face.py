@@ -21,18 +21,15 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 import trio
 from attrs import evolve, frozen
 
-from mcp_actors.errors import McpActorsError, RemoteProtocolError, UnknownServer, UnknownTool
+from mcp_actors.errors import RemoteProtocolError, UnknownServer, UnknownTool
 from mcp_actors.model.limits import read_limits
+from mcp_actors.model.own_tools import OwnTools, Resourceful, told
 from mcp_actors.model.pictures import shrink_picture
-from mcp_actors.protocol import jsonrpc
 from mcp_actors.tools.blocks import plan_result
 from mcp_actors.tools.filters import hide_by
 from mcp_actors.tools.formats import FORMATS
-from mcp_actors.tools.items import resources_from_items
 from mcp_actors.tools.listing import Listing, clean_instructions, list_for_model
 from mcp_actors.tools.permissions import Decision, Mode, Question, Rules, Verdict, decide
-from mcp_actors.tools.plans import ModelResult, ModelText
-from mcp_actors.tools.resource_tools import LIST_RESOURCES, READ_RESOURCE, list_answer, plan_contents, resource_tools
 from mcp_actors.tools.search import DEFAULT_LIMIT, SearchIndex
 from mcp_actors.tools.validation import Fit, check_output
 from mcp_actors.tools.view import restore_arguments
@@ -46,7 +43,7 @@ if TYPE_CHECKING:
     from mcp_actors.model.outputs import Outputs
     from mcp_actors.model.pins import PinBook
     from mcp_actors.tools.pinning import Change
-    from mcp_actors.tools.plans import Limits, ResultPlan, SaveFile, Shrink
+    from mcp_actors.tools.plans import Limits, ModelResult, ResultPlan, SaveFile, Shrink
     from mcp_actors.tools.resource_tools import HostTool
     from mcp_actors.tools.results import ToolResult
     from mcp_actors.tools.search import Match
@@ -66,11 +63,8 @@ THREAD_TOOLS: Final = 500
 AskPermission: TypeAlias = "Callable[[Question, Decision], Awaitable[bool]]"
 
 
-class Fleet(Protocol):
+class Fleet(Resourceful, Protocol):
     """What a face needs of the runtime; see `Runtime` for each."""
-
-    @property
-    def snapshot(self) -> Snapshot: ...
 
     async def call_tool(
         self,
@@ -80,8 +74,6 @@ class Fleet(Protocol):
         timeout: float | None = None,
         progress: ProgressCallback | None = None,
     ) -> ToolResult: ...
-
-    async def request(self, server: str, method: str, params: JsonObject | None = None) -> bytes: ...
 
 
 @frozen(eq=False)
@@ -139,6 +131,7 @@ class ModelFace:
         self._listing = Listing()
         self._listed: Snapshot | None = None
         self._index = SearchIndex()
+        self._own = OwnTools(runtime, self._save)
         self._lock = trio.Lock()
 
     def _filter(self) -> Callable[[ToolView], str | None]:
@@ -207,8 +200,7 @@ class ModelFace:
     @property
     def host_tools(self) -> tuple[HostTool, ...]:
         """The tools of our own that are offered beside: to list and read resources (S326)."""
-        infos = [connection.info for connection in self._runtime.snapshot.connections.values()]
-        return resource_tools(info.capabilities for info in infos if info is not None)
+        return self._own.offered
 
     @property
     def instructions(self) -> Mapping[str, str]:
@@ -278,7 +270,7 @@ class ModelFace:
         host_tool = next((tool for tool in self.host_tools if tool.name == name), None)
         if host_tool is not None:
             refusal = await self._refuse(Question(name, arguments, is_read_only=host_tool.is_read_only, hook=hook))
-            return refusal or await self._call_host_tool(host_tool, arguments)
+            return refusal or await self._own.call(host_tool, arguments)
         view = await self._view(name)
         question = Question(
             view.name,
@@ -300,13 +292,13 @@ class ModelFace:
         timeout: float | None = None,
         progress: ProgressCallback | None = None,
     ) -> Called:
-        """`call` without the permission: for a host that has asked already."""
+        """`call` without the permission: for a host that has asked already. Cancellation: as `call`."""
         restored = restore_arguments(view.tool, arguments)
         raw = await self._runtime.call_tool(view.name, restored, timeout=timeout, progress=progress)
         return await self.read_result(raw, view)
 
     async def read_result(self, raw: ToolResult, view: ToolView) -> Called:
-        """Check a result and give what a model gets of it. Raises and cancellation: as `call`."""
+        """Check a result and give what a model gets of it. Raises as `call`. Cancellation: as `call`."""
         limits = evolve(self._limits, max_result_chars=view.max_result_chars)
         judge = partial(_judge, raw, view, limits, self._shrink)
         # A picture may have to be decoded, whatever its size.
@@ -337,48 +329,7 @@ class ModelFace:
                 return None
             else:
                 reason = "the person said no"
-        return _told(f"Permission to use {question.name} was denied: {reason}.", is_error=True)
-
-    # ── our own tools ────────────────────────────────────────────────────────────────────────────────────────────────
-
-    async def _call_host_tool(self, tool: HostTool, arguments: JsonObject) -> ModelResult:
-        server = arguments.get("server")
-        try:
-            if tool is LIST_RESOURCES:
-                return _told_json(self._list_resources(server if isinstance(server, str) else None))
-            assert tool is READ_RESOURCE
-            return _told_json(await self._read_resource(str(server), str(arguments.get("uri"))))
-        except McpActorsError as error:
-            return _told(f"Error: {error.describe()}", is_error=True)
-
-    def _connected(self, server: str) -> None:
-        connection = self._runtime.snapshot.connections.get(server)
-        if connection is None or connection.info is None or not connection.info.has("resources"):
-            having = [
-                name
-                for name, known in self._runtime.snapshot.connections.items()
-                if known.info is not None and known.info.has("resources")
-            ]
-            raise UnknownServer(name=server, nearest=tuple(having[:10]))
-
-    def _list_resources(self, server: str | None) -> JsonObject:
-        snapshot, failures = self._runtime.snapshot, {}
-        if server is not None:
-            self._connected(server)
-        offered = []
-        for name, listing in snapshot.listings.items():
-            if server in (None, name):
-                offered.append(resources_from_items(name, listing.resources or ())[0])
-        for name, status in snapshot.servers.items():
-            if server is None and not status.is_connected and status.error is not None:
-                failures[name] = status.error.splitlines()[0] if status.error else status.reason
-        return list_answer(offered, failures)
-
-    async def _read_resource(self, server: str, uri: str) -> JsonObject:
-        self._connected(server)
-        raw = await self._runtime.request(server, "resources/read", {"uri": uri})
-        plan = await trio.to_thread.run_sync(plan_contents, raw) if len(raw) > THREAD_BYTES else plan_contents(raw)
-        return plan.finish(await self._save(plan.files))
+        return told(f"Permission to use {question.name} was denied: {reason}.", is_error=True)
 
     async def _save(self, files: Sequence[SaveFile]) -> list[str | None]:
         return [None] * len(files) if self._outputs is None else await self._outputs.save(files)
@@ -396,11 +347,3 @@ def _limits_of_the_environment() -> Limits:
     for warning in warnings:
         logger.warning("%s", warning)
     return limits
-
-
-def _told(text: str, *, is_error: bool = False) -> ModelResult:
-    return ModelResult((ModelText(text),), is_error)
-
-
-def _told_json(value: JsonObject) -> ModelResult:
-    return _told(jsonrpc.encode(value).decode())
