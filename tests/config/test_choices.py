@@ -171,3 +171,25 @@ def test_policy_of_a_url() -> None:
     for host, expected in [("a", True), ("b", True), ("c", False)]:
         spec = ServerSpec(name="x", target=RemoteTarget(f"https://{host}/mcp"))
         assert decide(spec, choices.policy).is_allowed == expected
+
+
+HOOKS = {"Elicitation": [{"matcher": "github", "hooks": [{"type": "command", "command": "x"}]}]}
+
+
+@pytest.mark.parametrize("layer", list(SettingsLayer))
+@pytest.mark.parametrize("is_trusted", [False, True])
+def test_a_repository_brings_no_program_along(layer: SettingsLayer, is_trusted: bool) -> None:
+    """Hooks of the project's own files count in a trusted folder only; others always (S302)."""
+    choices = read((layer, {"hooks": HOOKS}), is_trusted=is_trusted)
+
+    counts = is_trusted or layer not in (PROJECT, LOCAL)
+    assert choices.hooks == ((HOOKS,) if counts else ())
+    assert [note.code for note in choices.notes] == ([] if counts else ["untrusted-hooks"])
+
+
+@pytest.mark.parametrize(("layer", "counts"), [(USER, True), (MANAGED, True), (LINE, True), (PROJECT, False)])
+def test_hooks_are_switched_off_together(layer: SettingsLayer, counts: bool) -> None:
+    """`disableAllHooks` silences the hooks of all files, but not where a repository says so."""
+    choices = read((USER, {"hooks": HOOKS}), (layer, {"disableAllHooks": True}), is_trusted=True)
+
+    assert choices.hooks == (() if counts else (HOOKS,))

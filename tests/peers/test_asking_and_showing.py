@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -269,6 +271,58 @@ def test_verbs(npm_bin: Path, tmp_path: Path, words: list[str], code: int, out: 
     assert out in ran.stdout
     assert err in ran.stderr
     assert bool(err) == bool(ran.stderr)
+
+
+def on_terminal(npm_bin: Path, words: list[str], lines: list[str], term: str = "dumb") -> tuple[int, str, str]:
+    """Run a verb for a person: standard input and error are a terminal; a line is typed at each colon.
+
+    Returns:
+        Exit code, standard output (a pipe), and what stood on the terminal.
+    """
+    command = [sys.executable, "-m", "mcp_actors", "--strict-config", "--config", json.dumps(everything(npm_bin))]
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen(
+        [*command, *words], stdin=theirs, stderr=theirs, stdout=subprocess.PIPE, env={**os.environ, "TERM": term}
+    )
+    os.close(theirs)
+    typed, shown, at = iter(lines), "", 0
+    while True:
+        try:
+            chunk = os.read(ours, 65536)
+        except OSError:  # the other end is closed: the verb has ended
+            break
+        shown += chunk.decode()
+        if shown[at:].endswith(": "):
+            at = len(shown)
+            os.write(ours, (next(typed) + "\n").encode())
+    out, _ = child.communicate(timeout=60)
+    os.close(ours)
+    return child.returncode, out.decode(), shown
+
+
+@pytest.mark.parametrize("term", ["dumb", "xterm"])
+def test_a_person_fills_a_form_at_the_terminal(npm_bin: Path, term: str) -> None:
+    """Field by field, a wrong value is asked for again, all is shown before it is sent; data stays pure."""
+    lines = ["Ann", "yes", "", "", "", "", "500", "7", *[""] * 6, "y"]
+
+    code, out, shown = on_terminal(npm_bin, ["call", FORM], lines, term)
+
+    assert code == 0, shown
+    assert "Name: Ann" in out
+    assert "Favorite Integer: 7" in out
+    assert "asks:" not in out
+    assert "The server 'everything' asks:" in shown
+    assert "This will be sent:" in shown
+    assert "! " in shown
+
+
+def test_a_person_declines_a_page_at_the_terminal(npm_bin: Path) -> None:
+    """The whole URL is shown before anything is opened; no is an answer."""
+    code, out, shown = on_terminal(npm_bin, ["call", PAGE, "url=https://example.org/deep/page?x=1"], ["d"])
+
+    assert code == 0, shown
+    assert "declined" in out
+    assert "https://example.org/deep/page?x=1" in shown
 
 
 def test_pictures_are_saved(npm_bin: Path, tmp_path: Path) -> None:
