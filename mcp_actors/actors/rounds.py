@@ -9,15 +9,14 @@ counts for none of them (S202; spec_client 9.2.7).
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import trio
 
 from mcp_actors.actors.exits import lone_error
-from mcp_actors.elicitation.requests import ELICIT, MAX_URL_ROUNDS, Action, Kind, url_entries
 from mcp_actors.errors import RpcError
 from mcp_actors.protocol.mrtr import Complete
-from mcp_actors.protocol.server_asks import has_mode
+from mcp_actors.protocol.server_asks import ELICITATION, has_mode
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -29,6 +28,9 @@ if TYPE_CHECKING:
 __all__ = ["answers_to", "ask_in_rounds", "ask_with_pages", "visit_and_repeat"]
 
 P = TypeVar("P")
+
+# How often the pages of one request are gone through before its error stands (S207).
+MAX_ROUNDS: Final = 3
 
 
 async def ask_in_rounds(
@@ -87,14 +89,18 @@ async def ask_with_pages(answering: Answering, ask: Callable[[], Awaitable[bytes
     if answering.with_pages is not None:
         return await answering.with_pages(ask)
 
-    kinds = {Kind.URL} if has_mode(answering.capabilities, "url") else set()
-
     async def visit(page: JsonObject, error: RpcError) -> None:
-        answer = await answering.result(ELICIT, page)
-        if answer.get("action") != Action.ACCEPT:
+        answer = await answering.result(ELICITATION, page)
+        if answer.get("action") != "accept":
             raise error
 
-    return await visit_and_repeat(ask, partial(url_entries, kinds=kinds), visit)
+    return await visit_and_repeat(ask, partial(_pages_of, answering), visit)
+
+
+def _pages_of(answering: Answering, error: RpcError) -> Sequence[JsonObject] | None:
+    from mcp_actors.elicitation.requests import Kind, url_entries  # few servers ever ask for this
+
+    return url_entries(error, kinds={Kind.URL} if has_mode(answering.capabilities, "url") else set())
 
 
 async def visit_and_repeat(
@@ -113,7 +119,7 @@ async def visit_and_repeat(
         RpcError: the request's error, also when it wants pages again after the last round.
         Whatever `ask` and `visit` raise.
     """
-    for _ in range(MAX_URL_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         try:
             return await ask()
         except RpcError as error:

@@ -34,7 +34,6 @@ __all__ = [
     "ELICIT",
     "INTERNAL_ERROR",
     "INVALID_PARAMS",
-    "MAX_URL_ROUNDS",
     "METHOD_NOT_FOUND",
     "Action",
     "Answer",
@@ -54,8 +53,6 @@ METHOD_NOT_FOUND: Final = -32601
 INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
 URL_ELICITATION_REQUIRED: Final = -32042
-# How often the questions of one call's -32042 are gone through before its error stands (S207).
-MAX_URL_ROUNDS: Final = 3
 # Questions in one -32042: a person is not sent to more pages for one call.
 MAX_URLS: Final = 8
 # A message longer than this is no question any more.
