@@ -22,7 +22,7 @@ from mcp_actors.auth.messages import text_in
 from mcp_actors.auth.minting import Minter
 from mcp_actors.auth.needs_auth import FILE_NAME, NeedsAuthCache, cache_id, has_own_credentials
 from mcp_actors.auth.options import GrantKind, read_options
-from mcp_actors.auth.refreshing import Keeper
+from mcp_actors.auth.refreshing import NEWS, Keeper
 from mcp_actors.auth.server_auth import ServerAuth
 from mcp_actors.auth.store import CredentialStore, system_credential
 from mcp_actors.auth.upkeep import mint, revoke
@@ -30,6 +30,8 @@ from mcp_actors.auth.xaa import Company, CompanySetup
 from mcp_actors.config.specs import RemoteTarget
 from mcp_actors.errors import AuthFailed, AuthRequired, ConfigError, ConnectFailed, McpActorsError, RemoteProtocolError
 from mcp_actors.protocol.jsonrpc import decode_object, encode
+from mcp_actors.protocol.revisions import LATEST_LEGACY
+from mcp_actors.protocol.session_settings import SessionSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -46,6 +48,7 @@ __all__ = ["AuthDesk", "AuthStatus", "load_company", "save_company"]
 
 COMPANY_FILE: Final = "xaa.json"
 COMPANY_SECRET: Final = "xaa-client-secret"  # noqa: S105 - a name
+LOCKS: Final = "locks"
 MAX_FILE_BYTES: Final = 64 * 1024
 # Seconds that a server may take to say that it wants a login.
 HELLO_SECONDS: Final = 30.0
@@ -140,9 +143,22 @@ class AuthDesk:
 
     def _keeper(self, slot: str, fetch: Fetch) -> Keeper:
         if slot not in self._keepers:
-            locks = None if self._state_dir is None else self._state_dir / "locks"
+            locks = None if self._state_dir is None else self._state_dir / LOCKS
             self._keepers[slot] = Keeper(slot, self._store, fetch, self._sources, locks)
         return self._keepers[slot]
+
+    @property
+    def news_file(self) -> Path | None:
+        """A file that is written anew whenever somebody signs in, in any process; None: nothing is kept."""
+        return None if self._state_dir is None else self._state_dir / LOCKS / NEWS
+
+    async def newest(self, spec: ServerSpec) -> str | None:
+        """What tells the login that a server waits for from others; None: nobody made one. Cancellation: safe."""
+        auth = self.for_server(spec)
+        if auth is not None and auth.options.grant is GrantKind.XAA:
+            company = await self.company()
+            return None if company is None else await company.newest()
+        return None if auth is None or auth.minter is not None else await auth.keeper.newest()
 
     async def _mint(self, auth: ServerAuth, demand: Demand | None, previous: Credentials | None) -> Credentials:
         """Get a token without a person, as `options.grant` says."""
@@ -233,16 +249,7 @@ class AuthDesk:
 
         target = spec.target
         assert isinstance(target, RemoteTarget)
-        hello = {
-            "jsonrpc": "2.0",
-            "id": 1,
-            "method": "initialize",
-            "params": {
-                "protocolVersion": "2025-11-25",
-                "capabilities": {},
-                "clientInfo": {"name": "mcp-actors", "version": "0"},
-            },
-        }
+        hello = SessionSettings().compose_initialize(1, LATEST_LEGACY)
         headers = [
             *((name, value) for name, value in target.headers.items()),
             ("Content-Type", "application/json"),
@@ -251,7 +258,7 @@ class AuthDesk:
         with trio.move_on_after(HELLO_SECONDS) as scope:
             try:
                 status, kept, _ = await self._exchange(
-                    "POST", target.url, headers, encode(hello), address=None, max_bytes=MAX_FILE_BYTES
+                    "POST", target.url, headers, hello.data, address=None, max_bytes=MAX_FILE_BYTES
                 )
             except RemoteProtocolError:
                 return None
