@@ -31,6 +31,7 @@ class Progress(Protocol):
 
     def aside(self) -> AbstractContextManager[None]:
         """Show nothing while the block runs: a person is being asked."""
+        ...
 
 
 class _Silent:
