@@ -72,7 +72,7 @@ class Places:
         home = Path(environ.get("HOME") or Path.home()) if home is None else home
         override = environ.get("CLAUDE_CONFIG_DIR")
         return cls(
-            cwd=Path.cwd() if cwd is None else cwd,
+            cwd=_working_directory(environ) if cwd is None else cwd,
             home=home,
             config_dir=Path(override) if override else home / ".claude",
             claude_json=(Path(override) if override else home) / ".claude.json",
@@ -100,6 +100,15 @@ class Places:
         resolved = self.cwd.resolve()
         found = upward[: top + 1]
         return tuple(found if resolved == self.cwd else [*found, resolved])
+
+
+def _working_directory(environ: Mapping[str, str]) -> Path:
+    """Where we run; where that was, when it is gone: then nothing is found there, and nothing else suffers."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        was = Path(environ.get("PWD", "/"))
+        return was if was.is_absolute() else Path("/")
 
 
 def _state_dir(environ: Mapping[str, str], home: Path) -> Path:

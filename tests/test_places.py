@@ -20,6 +20,19 @@ def test_places_follow_the_environment(tmp_path: Path) -> None:
     assert (moved.claude_json, moved.config_dir) == (Path("/c/.claude.json"), Path("/c"))
 
 
+def test_a_directory_that_is_gone_holds_nothing_and_harms_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program with a configuration of its own runs on after somebody removed the directory under it."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+
+    assert Places.of({"HOME": "/h", "PWD": str(gone)}).cwd == gone
+    assert Places.of({"HOME": "/h"}).cwd == Path("/")
+
+
 def test_upward_stops_where_told(tmp_path: Path) -> None:
     """The search ends with the stop directory, else with the root."""
     deep = tmp_path / "a" / "b"

@@ -170,7 +170,11 @@ class StdioTransport:
     def _spawn(self) -> Child:
         target = self._target
         environ = child_environment(self.environ, target.environment)
-        cwd = str(Path(target.cwd).absolute()) if target.cwd else os.getcwd()  # noqa: PTH109  a Path costs more
+        try:
+            cwd = str(Path(target.cwd).absolute()) if target.cwd else os.getcwd()  # noqa: PTH109  a Path costs more
+        except FileNotFoundError as error:
+            reason = "the directory that we run in does not exist any more"
+            raise ConnectFailed(server=self.spec.name, reason=reason, can_retry=False) from error
         try:
             if target.cwd and not Path(cwd).is_dir():
                 raise ConnectFailed(reason=f"the directory to start in does not exist: {cwd}", can_retry=False)

@@ -109,6 +109,16 @@ async def test_failed_start_is_typed(target, words) -> None:
     assert words in str(caught.value)
 
 
+async def test_directory_of_ours_that_is_gone(tmp_path, monkeypatch) -> None:
+    """A child that would start where we run, and that place is gone, is a failed start, not an error of the system."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with trio.fail_after(10), nobody_left(), pytest.raises(ConnectFailed, match="does not exist any more"):
+        await make("server.py", "echo").run(Sink())
+
+
 async def test_script_without_interpreter_line_is_a_failed_start(tmp_path) -> None:
     """A file that is executable and no program is reported, not raised as a bug."""
     script = tmp_path / "junk"
