@@ -49,11 +49,18 @@ class _Plain:
     def __init__(self) -> None:
         self._text = ""
         self._is_aside = False
+        # Whether the verb is done with it; a dialog may be put away later than that.
+        self._is_over = False
+
+    def end(self) -> None:
+        """Wipe the line for good."""
+        self.show("")
+        self._is_over = True
 
     def show(self, text: str) -> None:
         """Replace the line."""
         self._text = text
-        if not self._is_aside:
+        if not self._is_aside and not self._is_over:
             sys.stderr.write(f"\r\x1b[K{text}")
             sys.stderr.flush()
 
@@ -84,10 +91,11 @@ def open_progress(text: str) -> Iterator[Progress]:
         try:
             yield plain
         finally:
-            plain.show("")
+            plain.end()
         return
     from rich.text import Text
 
+    is_over = False
     with Console(stderr=True).status(Text(text)) as status:
 
         class _Rich:
@@ -100,9 +108,14 @@ def open_progress(text: str) -> Iterator[Progress]:
                 try:
                     yield
                 finally:
-                    status.start()
+                    # A dialog may be put away after the verb is done: what is started then would never stop.
+                    if not is_over:
+                        status.start()
 
-        yield _Rich()
+        try:
+            yield _Rich()
+        finally:
+            is_over = True
 
 
 def fleet_text(statuses: Mapping[str, ServerStatus]) -> str:

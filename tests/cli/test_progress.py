@@ -109,3 +109,29 @@ def test_fleet_text(states, text):
     kinds = {"C": ServerState.CONNECTED, "F": ServerState.FAILED, "P": ServerState.PENDING}
 
     assert fleet_text({f"s{n}": status(f"s{n}", kinds[kind]) for n, kind in enumerate(states)}) == text
+
+
+ASIDE = (
+    "import sys\n"
+    "if {without_rich}: sys.modules['rich.console'] = None\n"
+    "from mcp_actors.cli.progress import open_progress\n"
+    "with open_progress('busy') as progress:\n"
+    "    with progress.aside():\n"
+    "        print('a question', file=sys.stderr)\n"
+    "    late = progress.aside()\n"
+    "    late.__enter__()\n"
+    "late.__exit__(None, None, None)\n"
+    "print('the end', file=sys.stderr)\n"
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("without_rich", [False, True])
+def test_a_dialog_that_ends_last_starts_nothing_again(without_rich):
+    """A question is drawn on a clean line; a dialog that is put away after the verb is done makes nothing move."""
+    code, _, shown = on_terminal([sys.executable, "-c", ASIDE.format(without_rich=without_rich)], TERM="xterm")
+
+    assert code == 0, shown
+    assert b"busya question" not in shown
+    assert shown.count(b"\x1b[?25l") == shown.count(b"\x1b[?25h") or without_rich
+    assert b"busy" not in shown.split(b"the end")[1]
