@@ -1,132 +1,134 @@
-"""Signing in without a person, as the public conformance suite wants it, for a driver of its client leg.
+"""What a scenario of signing in needs of our driver: an ``oauth`` block, and a person who approves at once.
 
-The suite's authorization servers approve everybody at once: a GET of the authorization URL is answered with the
-redirect, which nobody follows. `sign_in_desk` reads the suite's environment.
+What this is not: a way around the runtime. What is here goes in by the doors that a program has: the configuration, a
+prompter, and the runtime's desk.
+
+The suite's authorization servers approve everybody: a GET of the authorization URL is answered with the redirect, which
+nobody follows.
 """
 
 from __future__ import annotations
 
-import json
 import tempfile
-from contextlib import asynccontextmanager
-from functools import partial
-from pathlib import Path
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Any, Final
 
 from mcp_actors.auth.credentials import Credentials
-from mcp_actors.auth.desk import AuthDesk
 from mcp_actors.auth.discovery import AuthServer
 from mcp_actors.auth.driving import drive
 from mcp_actors.auth.flow import find
-from mcp_actors.auth.options import AuthOptions, GrantKind
-from mcp_actors.auth.store import CredentialStore, StoreChoice
+from mcp_actors.auth.options import GrantKind
 from mcp_actors.auth.tokens import Tokens
 from mcp_actors.auth.xaa import CompanySetup
-from mcp_actors.transports.fetching import exchange_once, is_proxied
+from mcp_actors.config.specs import RemoteTarget, ServerSpec
+from mcp_actors.transports.fetching import exchange_once
 
-REDIRECT_URI = "http://localhost:3000/callback"
-CLIENT_DOCUMENT = "https://conformance-test.local/client-metadata.json"
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+
+    from mcp_actors import Runtime
+
+__all__ = ["ApprovingPrompter", "employ", "oauth_block"]
+
+REDIRECT_URI: Final = "http://localhost:3000/callback"
+CLIENT_DOCUMENT: Final = "https://conformance-test.local/client-metadata.json"
 
 
-class HeadlessPrompter:
+class ApprovingPrompter:
     """A person who approves at once and whose browser shows us where it was led."""
 
     redirect_uri = REDIRECT_URI
 
-    def __init__(self, exchange):
-        self._exchange = exchange
-
     @asynccontextmanager
-    async def receive(self, *, fixed, preferred):
+    async def receive(self, *, fixed: str | None, preferred: str | None) -> AsyncIterator[ApprovingPrompter]:
+        """Be the place to arrive at."""
         del fixed, preferred
         yield self
 
-    async def visit(self, url):
-        status, headers, _ = await self._exchange("GET", url, (), b"", address=None, max_bytes=65536)
-        assert 300 <= status < 400, f"the authorization endpoint answered {status}"
+    async def visit(self, url: str) -> str:
+        """Look at the page and say where it leads."""
+        status, headers, _ = await exchange_once("GET", url, (), b"", address=None, max_bytes=65536, environ={})
+        if not 300 <= status < 400:
+            raise SystemExit(f"the authorization endpoint answered {status}")
         return headers["location"]
 
-    async def show_code(self, code):
-        raise AssertionError("nobody to show a code to")
+    async def show_code(self, code: object) -> None:
+        """Nobody reads it."""
+        raise SystemExit(f"nobody can type in {code}")
 
 
-def exchange(environ):
-    return partial(exchange_once, environ=environ)
+# ── what a scenario says in advance, as an entry would ───────────────────────────────────────────────────────────────
 
 
-def make_desk(environ, *, prompter=None):
-    """A desk that keeps nothing after the process."""
-    send = exchange(environ)
-    return AuthDesk(
-        send,
-        environ,
-        CredentialStore(StoreChoice.MEMORY),
-        prompter=prompter or HeadlessPrompter(send),
-        is_proxied=lambda url: is_proxied(url, environ),
-    )
+def _by_key(context: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "grant": "client_credentials",
+        "clientId": context["client_id"],
+        "privateKey": context["private_key_pem"],
+        "signingAlgorithm": context["signing_algorithm"],
+    }
 
 
-def auth_options(scenario, context):
-    """What the scenario's context configures."""
-    if scenario == "auth/client-credentials-jwt":
-        return AuthOptions(
-            grant=GrantKind.CLIENT_CREDENTIALS,
-            client_id=context["client_id"],
-            private_key=context["private_key_pem"],
-            signing_algorithm=context["signing_algorithm"],
-        )
-    if scenario == "auth/client-credentials-basic":
-        return AuthOptions(
-            grant=GrantKind.CLIENT_CREDENTIALS,
-            client_id=context["client_id"],
-            client_secret=context["client_secret"],
-            auth_method="client_secret_basic",
-        )
+def _by_secret(context: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "grant": "client_credentials",
+        "clientId": context["client_id"],
+        "clientSecret": context["client_secret"],
+        "tokenEndpointAuthMethod": "client_secret_basic",
+    }
+
+
+def _by_company(context: Mapping[str, Any]) -> dict[str, Any]:
+    return {"xaa": True, "clientId": context["client_id"], "clientSecret": context["client_secret"]}
+
+
+def _registered(context: Mapping[str, Any]) -> dict[str, Any]:
+    block = {"clientId": context["client_id"], "clientSecret": context["client_secret"]}
+    return block | ({"issuer": context["issuer"]} if "issuer" in context else {})
+
+
+_BLOCKS: Final[Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]]] = {
+    "auth/client-credentials-jwt": _by_key,
+    "auth/client-credentials-basic": _by_secret,
+    "auth/enterprise-managed-authorization": _by_company,
+    "auth/pre-registration": _registered,
+}
+
+
+@contextmanager
+def oauth_block(scenario: str, context: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The ``oauth`` block of the entry, while the block runs: what a workload's platform says lies in a file."""
     if scenario == "auth/wif-jwt-bearer":
-        with tempfile.NamedTemporaryFile("w", suffix=".jwt", delete=False) as file:
+        with tempfile.NamedTemporaryFile("w", suffix=".jwt") as file:
             file.write(context["valid_jwt"])
-        return AuthOptions(grant=GrantKind.WORKLOAD, assertion_file=file.name)
-    if scenario == "auth/enterprise-managed-authorization":
-        return AuthOptions(grant=GrantKind.XAA, client_id=context["client_id"], client_secret=context["client_secret"])
-    if scenario == "auth/pre-registration":
-        return AuthOptions(
-            client_id=context["client_id"], client_secret=context["client_secret"], issuer=context.get("issuer")
-        )
-    return AuthOptions(client_metadata_url=CLIENT_DOCUMENT)
+            file.flush()
+            yield {"grant": "workload_identity", "assertionFile": file.name}
+    elif scenario in _BLOCKS:
+        yield _BLOCKS[scenario](context)
+    else:
+        yield {"clientMetadataUrl": CLIENT_DOCUMENT}
 
 
-async def sign_in_desk(spec, environ):
-    """The desk, and who we are towards `spec`, as MCP_CONFORMANCE_SCENARIO and _CONTEXT say."""
-    scenario = environ.get("MCP_CONFORMANCE_SCENARIO", "")
-    context = json.loads(environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
-    desk = make_desk(environ)
-    options = auth_options(scenario, context)
-    auth = desk.for_server(spec, options=options)
-    if options.grant is GrantKind.XAA:
-        await _employ(desk, auth, context)
-    return desk, auth
+async def employ(runtime: Runtime, name: str, url: str, context: Mapping[str, Any]) -> None:
+    """Adopt the company's login that the suite hands out, and run the server with its issuer pinned (S278).
 
-
-async def _employ(desk, auth, context):
-    """Adopt the company's login that the suite hands out, and pin the issuer as an administrator would."""
-    company = desk.use_company(CompanySetup(context["idp_issuer"], context["idp_client_id"]))
-    provider = AuthServer(issuer=context["idp_issuer"], token_endpoint=context["idp_token_endpoint"])
+    A person would have signed in to the company, and an administrator would have written the issuer down.
+    """
+    company = runtime.desk.use_company(CompanySetup(context["idp_issuer"], context["idp_client_id"]))
     await company.adopt(
         Credentials(
             server_url=context["idp_issuer"],
             resource="",
-            server=provider,
+            server=AuthServer(issuer=context["idp_issuer"], token_endpoint=context["idp_token_endpoint"]),
             grant=GrantKind.AUTHORIZATION_CODE,
             tokens=Tokens("unused", id_token=context["idp_id_token"]),
             identity=company.setup.identity,
         )
     )
+    spec = ServerSpec(name, RemoteTarget(url), raw={"oauth": _by_company(context)})
+    auth = runtime.desk.for_server(spec)
+    if auth is None:
+        raise SystemExit("there is nothing to sign in with")
     found = await drive(find(auth.errand(None, None)), auth.fetch)
-    import attrs
-
-    auth.options = attrs.evolve(auth.options, issuer=found.server.issuer)
-
-
-def drop_file(options):
-    """Remove what `auth_options` wrote."""
-    if options.assertion_file:
-        Path(options.assertion_file).unlink(missing_ok=True)
+    pinned = {**_by_company(context), "issuer": found.server.issuer}
+    await runtime.add_server(ServerSpec(name, RemoteTarget(url), raw={"oauth": pinned}))

@@ -12,12 +12,15 @@ import json
 import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import trio
 
-from mcp_actors import Runtime, Tool, open_runtime
-from mcp_actors.actors.hosting import Host, ServerRequest
+from mcp_actors import Host, Runtime, ServerRequest, Tool, open_runtime
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from auth_client import ApprovingPrompter, employ, oauth_block
 
 # What the one server is called.
 NAME: Final = "suite"
@@ -77,6 +80,12 @@ async def touch_everything(runtime: Runtime, _: Context) -> None:
     await runtime.request(NAME, "prompts/get", {"name": "test_prompt"})
 
 
+async def sign_in(runtime: Runtime, _: Context) -> None:
+    """Connecting signed in; what a call is refused for is met as well, so call the first tool."""
+    for tool in tools(runtime)[:1]:
+        await succeed(runtime, tool.name, {})
+
+
 async def echo_schema(runtime: Runtime, _: Context) -> None:
     """Give a tool's schema back as our catalog has it."""
     (tool,) = (tool for tool in tools(runtime) if tool.name == "json_schema_2020_12_tool")
@@ -102,6 +111,14 @@ ROWS: Final[Mapping[str, Row]] = {
     "json-schema-ref-no-deref": just_connect,
     "json-schema-2020-12-preservation": echo_schema,
 }
+# Scenarios of signing in: one of these wants more than another in what it gives in advance, not in what is done.
+AUTH: Final = "auth/"
+COMPANY: Final = "auth/enterprise-managed-authorization"
+
+
+def row_of(scenario: str) -> Row:
+    """What to do in this scenario, once connected."""
+    return sign_in if scenario.startswith(AUTH) else ROWS[scenario]
 
 
 # ── what servers may ask ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -140,13 +157,18 @@ HOST: Final = Host(
 
 async def drive(url: str, scenario: str, context: Context) -> None:
     """Connect to `url`, do what the scenario's row says, disconnect."""
-    config = {"mcpServers": {NAME: {"type": "http", "url": url}}}
-    with trio.fail_after(SECONDS):
-        async with open_runtime(config, host=HOST) as runtime:
-            status = (await runtime.wait_ready())[NAME]
+    entry: dict[str, Any] = {"type": "http", "url": url}
+    with trio.fail_after(SECONDS), oauth_block(scenario, context) as block:
+        if scenario.startswith(AUTH):
+            entry["oauth"] = block
+        servers = {} if scenario == COMPANY else {NAME: entry}
+        async with open_runtime({"mcpServers": servers}, host=HOST, prompter=ApprovingPrompter()) as runtime:
+            if scenario == COMPANY:
+                await employ(runtime, NAME, url, context)
+            status = (await runtime.wait_ready([NAME]))[NAME]
             if not status.is_connected:
                 raise SystemExit(f"not connected: {status.reason} {status.error}")
-            await ROWS[scenario](runtime, context)
+            await row_of(scenario)(runtime, context)
 
 
 if __name__ == "__main__":
