@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mcp_actors.auth.driving import Prompter
     from mcp_actors.config.settings import Settings
     from mcp_actors.config.specs import ServerSpec
+    from mcp_actors.jsontypes import JsonObject
     from mcp_actors.transports.base import Transport
     from mcp_actors.transports.leftovers import Journal
 
@@ -46,6 +47,8 @@ class Opener:
     hurry: Hurry = field(factory=Hurry)
     # Which servers were found to speak HTTP+SSE.
     found: Found = field(factory=Found)
+    # Server name -> extensions of signing in that are in use with it, since its transport was built (S281).
+    _extensions: dict[str, Mapping[str, JsonObject]] = field(factory=dict, init=False)
     # Where living children are noted; set by `prepare`.
     _journal: Journal | None = field(default=None, init=False)
 
@@ -61,6 +64,10 @@ class Opener:
 
         return make_desk(self.environ, state_dir=self.state_dir, prompter=self.prompter)
 
+    def extensions(self, server: str) -> Mapping[str, JsonObject]:
+        """What is declared to a server because of how we sign in to it."""
+        return self._extensions.get(server, {})
+
     def __call__(self, spec: ServerSpec) -> Transport:
         """Build the transport of a server.
 
@@ -69,9 +76,10 @@ class Opener:
         """
         auth = None
         if isinstance(spec.target, RemoteTarget):
-            from mcp_actors.signing import auth_of
+            from mcp_actors.signing import auth_of, extensions_of
 
             auth = auth_of(self.desk, spec)
+            self._extensions[spec.name] = extensions_of(auth)
         return open_transport(
             spec,
             self.settings,

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
+from attrs import evolve
 
 from mcp_actors.actors.exits import bare_errors
 from mcp_actors.actors.hosting import Host
@@ -39,6 +40,7 @@ from mcp_actors.opener import Opener
 from mcp_actors.reloading import reload
 from mcp_actors.server import Server
 from mcp_actors.tools.results import ToolResult
+from mcp_actors.waking import Waker
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
@@ -77,7 +79,7 @@ class Runtime:
         self._permits = supervisor.permits
         self._supervisor = supervisor.mailbox.ref
         self._published = registry.mailbox.ref
-        self._opener = opener
+        self._opener, self.waker = opener, Waker(self, opener)
 
     # ── looking: none of these connects, authenticates or blocks ─────────────────────────────────────────────────────
 
@@ -248,6 +250,7 @@ class Runtime:
 
     async def _ensure(self, server: str) -> Connection:
         self.configured.find(server)
+        await self.waker.look(server)
         connection = await self._supervisor.ask(EnsureConnected(server))
         await self._published.ask(Flush())
         return connection
@@ -266,13 +269,9 @@ class Runtime:
     # ── steering ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def restart(self, name: str) -> None:
-        """Stop a server and start it again with a clean history. Returns when it has begun to queue.
+        """Stop a server and start it again with a clean history; returns when it queues. Raises `UnknownServer`.
 
-        Raises:
-            UnknownServer: no such server.
-
-        Cancellation:
-            Safe; what was begun is done.
+        Cancellation: safe, what was begun is done.
         """
         await self._steer(RestartServer(name))
 
@@ -357,8 +356,8 @@ async def open_runtime(
         settings: numbers; None: read from `environ`.
         environ: environment for settings, ``${VAR}`` and children; None: this process's.
         transports: builds the transport of a spec, for transports of your own; None: the shipped ones.
-        state_dir: where living children are noted, so that the next run with the same directory stops what a killed run
-            left behind before it starts anything (fault 4); None: nowhere.
+        state_dir: where logins are kept, and living children noted: the next run with the same directory first stops
+            what a killed run left behind (fault 4); None: nowhere.
         host: answers what servers ask (roots, sampling, elicitation); None: nothing is offered to them.
         prompter: asks a person to sign in when a server demands it during a call; None: such calls fail typed.
         reread: reads the configuration again for `Runtime.reload`, in a thread; None: what `config` names is read.
@@ -375,7 +374,8 @@ async def open_runtime(
         for warning in warnings:
             logger.warning("%s", warning)
     configured = Configured(config, environ, reread)
-    opener, host = Opener(settings, environ, state_dir, prompter), host or Host()
+    opener = Opener(settings, environ, state_dir, prompter)
+    host = evolve(host or Host(), extensions=opener.extensions)
     await opener.prepare()
     registry = Registry(window=settings.publish_window)
     supervisor = Supervisor(
@@ -387,7 +387,7 @@ async def open_runtime(
         admit=configured.admit,
     )
     runtime = Runtime(settings, registry, supervisor, configured, opener)
-    closing, keepers = trio.Event(), [partial(keeper, runtime) for keeper in host.keepers]
+    closing, keepers = trio.Event(), [*(partial(each, runtime) for each in host.keepers), runtime.waker.run]
     with bare_errors():
         async with trio.open_nursery() as nursery:
             specs = configured.loaded.specs

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
 from mcp_actors.auth.desk import AuthDesk
+from mcp_actors.auth.server_auth import ServerAuth
 from mcp_actors.auth.store import CredentialStore, StoreChoice
 from mcp_actors.errors import ConfigError
 from mcp_actors.transports.fetching import exchange_once, is_proxied
@@ -19,9 +20,10 @@ if TYPE_CHECKING:
 
     from mcp_actors.auth.driving import Prompter
     from mcp_actors.config.specs import ServerSpec
+    from mcp_actors.jsontypes import JsonObject
     from mcp_actors.transports.http_client import Auth
 
-__all__ = ["CREDENTIALS_DIR", "auth_of", "make_desk", "read_store_choice"]
+__all__ = ["CREDENTIALS_DIR", "auth_of", "extensions_of", "make_desk", "read_store_choice"]
 
 # Below the state directory.
 CREDENTIALS_DIR: Final = "credentials"
@@ -82,3 +84,8 @@ def auth_of(desk: AuthDesk, spec: ServerSpec) -> Auth | None:
     """
     # The shape of httpx's auth flow, without its class: `auth` knows no httpx.
     return cast("Auth | None", desk.for_server(spec))
+
+
+def extensions_of(auth: Auth | None) -> Mapping[str, JsonObject]:
+    """The extensions that our client capabilities may declare to a server because of `auth` (S281)."""
+    return auth.extensions if isinstance(auth, ServerAuth) else {}

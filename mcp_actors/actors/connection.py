@@ -164,7 +164,7 @@ class Connection:
             is_http=is_http,
             pinned_era=pinned,
             probe_timeout=probe_timeout,
-            capabilities=self._host.capabilities,
+            capabilities=self.answering.capabilities,
             handled_methods=frozenset(self._host.handlers),
         )
 

@@ -100,6 +100,8 @@ class Host:
     keepers: tuple[Keeper, ...] = ()
     # Told when a server says that a page is done: its name and the elicitation's id (S290). Must not block or raise.
     page_done: Callable[[str, str], None] | None = None
+    # Gives what is declared to a server beyond that, by its name: extension -> settings (S281). Set by the runtime.
+    extensions: Callable[[str], Mapping[str, JsonObject]] | None = None
     # Sees pages through, in the place of the plain way of `rounds`, which asks the handler and takes its word.
     with_pages: WithPages | None = None
 
@@ -115,6 +117,15 @@ class Host:
             declared["extensions"] = {TASKS_EXTENSION.partition(".")[2]: {}}
         return declared
 
+    def capabilities_for(self, server: str) -> JsonObject:
+        """What is declared to this server."""
+        declared = self.capabilities
+        more = {} if self.extensions is None else self.extensions(server)
+        if not more:
+            return declared
+        known = declared.get("extensions")
+        return {**declared, "extensions": {**(known if isinstance(known, Mapping) else {}), **more}}
+
 
 class Answering:
     """The requests of one server that are being answered."""
@@ -128,7 +139,7 @@ class Answering:
     @property
     def capabilities(self) -> JsonObject:
         """What was declared to the server."""
-        return self._host.capabilities
+        return self._host.capabilities_for(self._server)
 
     @property
     def methods(self) -> frozenset[str]:

@@ -21,7 +21,7 @@ from mcp_actors.auth.jwt import read_header
 from mcp_actors.auth.messages import text_in
 from mcp_actors.auth.minting import Minter
 from mcp_actors.auth.needs_auth import FILE_NAME, NeedsAuthCache, cache_id, has_own_credentials
-from mcp_actors.auth.options import GrantKind, read_options
+from mcp_actors.auth.options import AuthOptions, GrantKind, read_options
 from mcp_actors.auth.refreshing import NEWS, Keeper
 from mcp_actors.auth.server_auth import ServerAuth
 from mcp_actors.auth.store import CredentialStore, system_credential
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from mcp_actors.auth.driving import Fetch, Prompter
     from mcp_actors.auth.fetcher import Exchange, Resolve
     from mcp_actors.auth.messages import Sources
-    from mcp_actors.auth.options import AuthOptions
     from mcp_actors.config.specs import ServerSpec
 
 __all__ = ["AuthDesk", "AuthStatus", "load_company", "save_company"]
@@ -132,13 +131,12 @@ class AuthDesk:
         return auth
 
     def _fetcher(self, url: str, options: AuthOptions | None = None) -> SafeFetcher:
-        allows_private = options is not None and options.allows_private
         return SafeFetcher(
             server_url=url,
             exchange=self._exchange,
             resolve=self._resolve,
             is_proxied=self._is_proxied,
-            allows_private=allows_private,
+            allows_private=options is not None and options.allows_private,
         )
 
     def _keeper(self, slot: str, fetch: Fetch) -> Keeper:
@@ -355,8 +353,6 @@ class AuthDesk:
 
 
 def _company_options(setup: CompanySetup) -> AuthOptions:
-    from mcp_actors.auth.options import AuthOptions
-
     return AuthOptions(client_id=setup.client_id, issuer=setup.issuer, grant=GrantKind.XAA)
 
 

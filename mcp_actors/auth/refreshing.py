@@ -14,6 +14,7 @@ Rules (faults 56-59).
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import logging
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -22,7 +23,7 @@ from attrs import define, evolve, field
 
 from mcp_actors.auth.credentials import decode_credentials, encode_credentials
 from mcp_actors.auth.driving import drive
-from mcp_actors.auth.files import process_lock
+from mcp_actors.auth.files import process_lock, write_private
 from mcp_actors.auth.flow import refusal_error
 from mcp_actors.auth.identity import REGISTERED
 from mcp_actors.auth.presentation import Bearer, make_presentation
@@ -40,12 +41,14 @@ if TYPE_CHECKING:
     from mcp_actors.auth.presentation import Presentation
     from mcp_actors.auth.store import CredentialStore
 
-__all__ = ["Keeper", "finish_soon"]
+__all__ = ["NEWS", "Keeper", "finish_soon"]
 
 log = logging.getLogger("mcp_actors.auth")
 
 T = TypeVar("T")
 
+# A file among the locks, written anew at every login: who waits for one looks at its moment and not into the store.
+NEWS: Final = "logins"
 # Seconds that a renewal may go on after its asker was cancelled.
 GRACE: Final = 5.0
 # Seconds before the next try after one that failed: doubled each time.
@@ -105,6 +108,8 @@ class Keeper:
     _failure: McpActorsError | None = field(default=None, init=False, repr=False)
     _failures: int = field(default=0, init=False)
     _not_before: float = field(default=0.0, init=False)
+    # The token for whose sake a person was last asked for; empty: there was none.
+    missed: str = field(default="", init=False, repr=False)
 
     @property
     def presentation(self) -> Presentation:
@@ -158,7 +163,22 @@ class Keeper:
             Shielded while it is written.
         """
         async with self._lock, self._alone():
-            return await self._save(credentials)
+            kind = await self._save(credentials)
+            if self._locks is not None:
+                with contextlib.suppress(OSError):  # others hear of it when they are asked to look again
+                    await trio.to_thread.run_sync(write_private, self._locks / NEWS, b"")
+            return kind
+
+    async def newest(self) -> str | None:
+        """What tells the login that is kept now from others; None: there is none, or it is the one that did not do.
+
+        Cancellation:
+            Safe.
+        """
+        held = await self.load()
+        if held is None or held.tokens is None or held.tokens.access_token == self.missed:
+            return None
+        return hashlib.sha256(held.tokens.access_token.encode()).hexdigest()[:16]
 
     async def forget(self) -> Credentials | None:
         """Remove the login from the store; returns what it was. Cancellation: safe."""

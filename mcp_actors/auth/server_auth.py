@@ -19,6 +19,7 @@ Rule 1: nothing here waits for a person unless a prompter was supplied; a call f
 from __future__ import annotations
 
 import logging
+import shlex
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -54,6 +55,7 @@ log = logging.getLogger("mcp_actors.auth")
 # Nonces that one request may be asked for: one, and one more where it had just changed.
 MAX_NONCES: Final = 2
 LATEST_LEGACY_YEAR: Final = "2025"
+PROBE: Final = "server/discover"
 _EXTENSIONS: Final = {
     GrantKind.XAA: "io.modelcontextprotocol/enterprise-managed-authorization",
     GrantKind.CLIENT_CREDENTIALS: "io.modelcontextprotocol/oauth-client-credentials",
@@ -127,8 +129,11 @@ class ServerAuth:
         attempt = _Attempt()
         try:
             held = await self._usable(None)
-            if held is None:
-                await self._respect_memory()
+            if held is None and await self._was_asked_lately():
+                # A login that was made meanwhile goes before what is remembered (S255).
+                held = await self._usable("")
+                if held is None:
+                    raise AuthRequired(reason="the server asked for a login a moment ago", http_status=401)
             while True:
                 source = self.minter or self.keeper
                 url = str(request.url)
@@ -183,13 +188,35 @@ class ServerAuth:
                 raise AuthFailed(reason="the server refused a token that its authorization server had just given")
             return await self._minted(token, demand)
         if self.prompter is None:
+            newer = await self._newer_step(demand, held) if demand.is_step_up else None
+            if newer is not None:
+                return newer
+            self.keeper.missed = token
             await self._remember(demand)
-            why = "the server asks for a login" if not token else "the login has ended"
-            if demand.is_step_up:
-                why = f"the server wants more: {' '.join(demand.scope or ()) or 'another scope'}"
-            raise AuthRequired(reason=why, http_status=demand.status)
-        revision = request.headers.get("mcp-protocol-version")
+            raise self._required(demand, held)
+        # The question which era a server speaks is no answer to it: one of 2025-03-26 is asked as well (D21).
+        is_probe = request.headers.get("mcp-method") == PROBE
+        revision = None if is_probe else request.headers.get("mcp-protocol-version")
         return await self.sign_in(self.prompter, demand=demand, refused=token, revision=revision)
+
+    def _required(self, demand: Demand, held: Credentials | None) -> AuthRequired:
+        """Say what a person has to do."""
+        if not demand.is_step_up or held is None:
+            is_first = held is None or held.tokens is None
+            why = "the server asks for a login" if is_first else "the login has ended"
+            return AuthRequired(reason=why, http_status=demand.status)
+        why = f"the server wants more: {' '.join(demand.scope or ()) or 'another scope'}"
+        wanted = " ".join(dict.fromkeys((*held.granted, *(demand.scope or ()))))
+        # Scopes are a server's words: quoted, for who pastes the line into a shell.
+        remedy = f"{self.remedy} --scopes {shlex.quote(wanted)}" if wanted.isprintable() else None
+        return AuthRequired(reason=why, http_status=demand.status, remedy=remedy)
+
+    async def _newer_step(self, demand: Demand, held: Credentials | None) -> Credentials | None:
+        """A login with the scopes that are wanted, which somebody made in another process meanwhile."""
+        newest, wanted = await self.keeper.load(), set(demand.scope or ())
+        if newest is None or newest.tokens is None or held is None or newest.tokens == held.tokens:
+            return None
+        return newest if wanted <= set(newest.granted) else None
 
     def _check_step(self, demand: Demand, held: Credentials) -> None:
         """Fail where asking for more scopes cannot help (D13, S263, fault 66)."""
@@ -215,12 +242,11 @@ class ServerAuth:
 
     # ── the memory of who asked for a login ──────────────────────────────────────────────────────────────────────────
 
-    async def _respect_memory(self) -> None:
-        """Fail without asking the server, if it asked for a login a moment ago (S254)."""
+    async def _was_asked_lately(self) -> bool:
+        """Whether the server asked for a login a moment ago: then it is not asked again (S254)."""
         if self._cache is None or self._cache_key is None or self.prompter is not None or self.minter is not None:
-            return
-        if await self._cache.is_fresh(self._cache_key):
-            raise AuthRequired(reason="the server asked for a login a moment ago", http_status=401)
+            return False
+        return await self._cache.is_fresh(self._cache_key)
 
     async def _remember(self, demand: Demand) -> None:
         if demand.status == 401 and self._cache is not None and self._cache_key is not None:

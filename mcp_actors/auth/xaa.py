@@ -206,6 +206,10 @@ class Company:
         """Use a login that was made elsewhere. Cancellation: safe."""
         await self._keeper.adopt(credentials)
 
+    async def newest(self) -> str | None:
+        """What tells the login from others; None: there is none, or it did not do. Cancellation: safe."""
+        return await self._keeper.newest()
+
     async def log_out(self) -> bool:
         """Forget the login; returns whether there was one. Cancellation: safe."""
         return await self._keeper.forget() is not None
@@ -245,6 +249,7 @@ class Company:
             if result.is_passing:
                 raise refusal_error(result, company.server)
             if 400 <= result.status < 500:
+                self._keeper.missed = "" if company.tokens is None else company.tokens.access_token
                 await self._keeper.adopt(evolve(company, tokens=None))
                 raise AuthRequired(reason=f"the company's identity provider said no: {result}", remedy=REMEDY)
             raise refusal_error(result, company.server)
@@ -262,4 +267,5 @@ class Company:
             if tokens is None or is_last:
                 break
             held = await self._keeper.usable(refused=tokens.access_token)
+        self._keeper.missed = "" if tokens is None else tokens.access_token
         raise AuthRequired(reason="the company's login is missing or has ended", remedy=REMEDY)
