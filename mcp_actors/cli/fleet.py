@@ -14,7 +14,7 @@ import trio
 from attrs import evolve, frozen
 
 from mcp_actors.cli import exits, output
-from mcp_actors.cli.configured import read_configuration, unknown_server
+from mcp_actors.cli.configured import places_of, read_configuration, unknown_server
 from mcp_actors.cli.debuglog import install_log
 from mcp_actors.cli.progress import fleet_text, open_progress
 from mcp_actors.config.choices import OPEN_CHOICES
@@ -128,13 +128,14 @@ def load_plan(shared: GlobalOptions, environ: Mapping[str, str] = os.environ) ->
 
 
 @asynccontextmanager
-async def open_fleet(plan: Plan, *, state_dir: Path | None = None, host: Host | None = None) -> AsyncIterator[Runtime]:
+async def open_fleet(plan: Plan, *, host: Host | None = None) -> AsyncIterator[Runtime]:
     """Tell what is wrong with the plan and start what it says; leaving stops all of it.
 
-    With `state_dir` the children are noted there, and what a killed run left behind is stopped first (fault 4). `host`
+    With the logins of this user, and as every run: what a killed one left behind is stopped first (fault 4). `host`
     answers what servers ask.
     """
     plan.tell()
+    state_dir = places_of().state_dir
     async with open_runtime(plan.specs, settings=plan.settings, state_dir=state_dir, host=host) as runtime:
         yield runtime
 
