@@ -22,6 +22,13 @@ class Site:
         self.good = set()
         self.refresh = None
         self.lifetime = 3600
+        # Scopes that the last token has, and what a message needs: method -> scope.
+        self.granted = ""
+        self.needed = {}
+        # What the MCP server was told, message by message.
+        self.heard = []
+        # Whether no token does, whatever was given.
+        self.is_closed = False
         # Maps path -> what is answered instead.
         self.pages = {}
 
@@ -41,10 +48,21 @@ class Site:
         act = {"/register": self.register, "/authorize": self.authorize, "/token": self.token, "/revoke": self.revoke}
         if request.path in act:
             return act[request.path](request)
-        if request.headers.get("authorization", "").removeprefix("Bearer ") in self.good:
-            return None
-        place = f"{self.origin}/.well-known/oauth-protected-resource/mcp"
-        return self.answer({"error": "invalid_token"}, 401, www_authenticate=f'Bearer resource_metadata="{place}"')
+        place = f'resource_metadata="{self.origin}/.well-known/oauth-protected-resource/mcp"'
+        if self.is_closed or request.headers.get("authorization", "").removeprefix("Bearer ") not in self.good:
+            return self.answer({"error": "invalid_token"}, 401, www_authenticate=f"Bearer {place}")
+        message = json.loads(request.body) if request.body else {}
+        self.heard.append(message)
+        wanted = self.needed.get(message.get("method"), "")
+        if wanted not in ("", *self.granted.split()):
+            challenge = f'Bearer error="insufficient_scope", scope="{wanted}", {place}'
+            return self.answer({"error": "insufficient_scope"}, 403, www_authenticate=challenge)
+        return None
+
+    @property
+    def posts(self):
+        """How often the MCP server was asked anything."""
+        return self.log.count("POST /mcp")
 
     def metadata(self):
         return {
@@ -61,6 +79,7 @@ class Site:
 
     def authorize(self, request):
         asked = dict(parse_qsl(request.query))
+        self.granted = asked.get("scope", "")
         back = urlencode({"code": "site-code", "state": asked["state"], "iss": self.origin})
         return HttpAnswer(302, headers=(("location", f"{asked['redirect_uri']}?{back}"),))
 

@@ -20,6 +20,7 @@ from mcp_actors.config.specs import RemoteTarget, RestartType, ServerSpec
 from mcp_actors.errors import AuthFailed, AuthRequired, ConfigError
 from mcp_actors.runtime import open_runtime
 from mcp_actors.signing import auth_of, make_desk, read_store_choice
+from mcp_actors.testing.synthetic import synthetic_command
 from mcp_actors.transports.fetching import exchange_once
 from mcp_actors.transports.http import HttpTransport
 
@@ -176,14 +177,14 @@ def environment(tmp_path):
     }
 
 
-def words(site, *verb):
-    config = json.dumps({"mcpServers": {"srv": {"type": "http", "url": site.url}}})
+def words(site, *verb, **more):
+    config = json.dumps({"mcpServers": {"srv": {"type": "http", "url": site.url}, **more}})
     return [sys.executable, "-m", "mcp_actors", *verb, "--strict-config", "--config", config]
 
 
-async def run(site, tmp_path, *verb):
+async def run(site, tmp_path, *verb, **more):
     done = await trio.run_process(
-        words(site, *verb), env=environment(tmp_path), capture_stdout=True, capture_stderr=True, check=False
+        words(site, *verb, **more), env=environment(tmp_path), capture_stdout=True, capture_stderr=True, check=False
     )
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
@@ -230,6 +231,85 @@ async def _start(command, env, task_status):
     pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE, "stdout": subprocess.DEVNULL}
     process = await trio.lowlevel.open_process(command, env=env, **pipes)
     task_status.started(process)
+
+
+async def test_a_person_at_a_terminal_signs_in_and_every_verb_uses_it(tmp_path):
+    """`call` and `list` say what to run (4, and the others go on), `login --no-browser` takes the pasted address at a
+    terminal, then all verbs are signed in; a call that wants more names the scopes; no token is ever printed."""
+    (tmp_path / "home").mkdir()
+    with trio.fail_after(60):
+        async with open_site() as site:
+            site.needed = {"tools/call": "write"}
+            command, args = synthetic_command(tools=2)
+            more = {"other": {"command": command, "args": list(args)}}
+            said = []
+
+            async def verb(*verb_words):
+                code, out, err = await run(site, tmp_path, *verb_words, **more)
+                said.append(out + err)
+                return code, out, err
+
+            code, _, err = await verb("call", "srv.echo", "text=hello")
+            assert (code, "mcp-actors login srv" in err) == (4, True)
+            code, out, _ = await verb("list", "--json")
+            assert {row["name"]: row["state"] for row in json.loads(out)["servers"]} == {
+                "srv": "needs-auth",
+                "other": "connected",
+            }
+            asked = len(site.log)
+            code, _, err = await verb("tools", "srv")
+            assert (code, "mcp-actors login srv" in err, len(site.log)) == (4, True, asked)
+
+            said.append(await log_in_at_a_terminal(site, tmp_path))
+
+            code, out, _ = await verb("list", "--json")
+            assert {row["state"] for row in json.loads(out)["servers"]} == {"connected"}
+            code, _, err = await verb("call", "srv.echo", "text=hello")
+            assert (code, "mcp-actors login srv --scopes write" in err) == (4, True)
+            said.append(await log_in_at_a_terminal(site, tmp_path, "--scopes", "write"))
+            site.good = set()  # the next call renews it
+            code, out, _ = await verb("call", "srv.echo", "text=hello")
+            assert (code, "hello" in out, site.count) == (0, True, 3)
+
+            code, out, _ = await verb("auth", "status", "--json")
+            assert [(row["name"], row["state"], row["scopes"]) for row in json.loads(out)["servers"]] == [
+                ("srv", "signed-in", ["write"])
+            ]
+            code, _, err = await verb("logout", "srv")
+            code, _, err = await verb("call", "srv.echo", "text=hello")
+            assert (code, "mcp-actors login srv" in err) == (4, True)
+            assert "site-access" not in "".join(said)
+            assert "site-refresh" not in "".join(said)
+
+
+async def log_in_at_a_terminal(site, tmp_path, *options):
+    """Run the login at a terminal of its own, paste the address that the page led to; returns what it showed."""
+    master, slave = os.openpty()
+    command = words(site, "login", "srv", "--no-browser", *options)
+    process = await trio.lowlevel.open_process(
+        command, env=environment(tmp_path), stdin=slave, stdout=slave, stderr=slave, start_new_session=True
+    )
+    os.close(slave)
+    shown, is_pasted = b"", False
+    try:
+        while True:
+            await trio.lowlevel.wait_readable(master)
+            try:
+                chunk = os.read(master, 4096)
+            except OSError:  # the last process with the terminal is gone
+                break
+            shown += chunk
+            if not is_pasted and b"paste that whole address here" in shown:
+                [url] = [line.strip() for line in shown.decode().splitlines() if "/authorize?" in line]
+                _, headers, _ = await get(url)
+                os.write(master, headers["location"].encode() + b"\n")
+                is_pasted = True
+            if not chunk:
+                break
+    finally:
+        os.close(master)
+    assert await process.wait() == 0, shown
+    return shown.decode()
 
 
 async def test_a_company_is_set_up_from_the_command_line(tmp_path):

@@ -133,8 +133,8 @@ def texts_in(document: Mapping[str, Json], key: str) -> tuple[str, ...] | None:
     return None
 
 
-def number_in(document: Mapping[str, Json], key: str) -> float | None:
-    """The number under `key`, also one written as a text; None when there is none."""
+def number_in(document: Mapping[str, Json], key: str, *, limit: float = 1e12) -> float | None:
+    """The number under `key`, also one written as a text; None when there is none, or none below `limit`."""
     value = document.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
@@ -142,4 +142,4 @@ def number_in(document: Mapping[str, Json], key: str) -> float | None:
         number = float(value)
     except (ValueError, OverflowError):
         return None
-    return number if abs(number) < 1e12 else None
+    return number if abs(number) < limit else None

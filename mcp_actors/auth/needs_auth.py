@@ -38,6 +38,8 @@ FILE_NAME: Final = "mcp-needs-auth-cache.json"
 # Seconds (S254).
 LIFE: Final = 15 * 60.0
 MAX_ENTRIES: Final = 1000
+# Some 30 000 years: what is beyond is no moment.
+MAX_MILLISECONDS: Final = 1e15
 
 
 def has_own_credentials(spec: ServerSpec) -> bool:
@@ -115,7 +117,7 @@ class NeedsAuthCache:
             return {}
         found: dict[str, float] = {}
         for key, entry in list(document.items())[:MAX_ENTRIES]:
-            milliseconds = number_in(entry, "timestamp") if isinstance(entry, dict) else None
+            milliseconds = number_in(entry, "timestamp", limit=MAX_MILLISECONDS) if isinstance(entry, dict) else None
             found |= {} if milliseconds is None else {key: milliseconds / 1000}
         return found
 

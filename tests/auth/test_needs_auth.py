@@ -14,7 +14,7 @@ from mcp_actors.config.specs import InProcessTarget, RemoteTarget, ServerSpec, S
 
 @pytest.fixture
 def clock():
-    return Clock()
+    return Clock(1_800_000_000.0)  # of these days: in milliseconds it is a large number
 
 
 @pytest.fixture
