@@ -519,26 +519,60 @@ async def test_watchers_see_every_change_in_order(autojump_clock: object) -> Non
     ]
 
 
-async def test_list_changes_refresh_the_catalog_with_few_requests(autojump_clock: object) -> None:
-    """S152, fault 80: two hundred notifications cost two lists at most; the newest list is published."""
-    server = echo_server()
+@pytest.mark.parametrize("pause", [0.0, 0.0005, 0.01])
+@pytest.mark.parametrize("era", ["modern", "legacy"])
+async def test_list_changes_refresh_the_catalog_with_few_requests(
+    era: str, pause: float, autojump_clock: object
+) -> None:
+    """S152, fault 80: two hundred notifications cost a few lists at any pace; the newest list is published."""
+    server = echo_server(revisions=ERAS[era])
 
     async with open_runtime([spec("one", server)], settings=SETTINGS) as runtime:
         await runtime.wait_ready()
+        await trio.sleep(10)
         before = len(server.seen("tools/list"))
         for _ in range(200):
-            for client in server.clients:
-                await client.notify("notifications/tools/list_changed", None)
+            await server.notify("notifications/tools/list_changed")
+            await trio.sleep(pause)
         server.add_tool("late", lambda call: "new")
-        for client in server.clients:
-            await client.notify("notifications/tools/list_changed", None)
-        await trio.sleep(1)
+        await server.notify("notifications/tools/list_changed")
+        await trio.sleep(10)
         names = [tool.name for tool in runtime.catalog.tools.values()]
         asked = len(server.seen("tools/list")) - before
 
-    if server.revisions[0] in LEGACY_REVISIONS:
-        assert "late" in names
-        assert asked <= 3
+    assert "late" in names
+    assert 1 <= asked <= (2 if pause < 0.01 else 6)
+
+
+@pytest.mark.parametrize("era", ["modern", "legacy"])
+@pytest.mark.deadline(10_000)
+async def test_a_server_that_changes_with_each_list_is_asked_ever_more_slowly(era: str, autojump_clock: object) -> None:
+    """Invariant 4: it costs a request in ten seconds, and is up to date within as long."""
+    server = echo_server(revisions=ERAS[era])
+    is_restless = True
+
+    async def nag() -> None:
+        count = 0
+        while is_restless:
+            count += 1
+            await server.wait_seen("tools/list", count)
+            await server.notify("notifications/tools/list_changed")
+
+    async with open_runtime([spec("one", server)], settings=SETTINGS) as runtime, trio.open_nursery() as nursery:
+        await runtime.wait_ready()
+        nursery.start_soon(nag)
+        await trio.sleep(100)
+        asked = len(server.seen("tools/list"))
+        is_restless = False
+        server.add_tool("late", lambda call: "new")
+        await trio.sleep(100)
+        names = [tool.name for tool in runtime.catalog.tools.values()]
+        rest = len(server.seen("tools/list"))
+        nursery.cancel_scope.cancel()
+
+    assert asked <= 20
+    assert rest <= asked + 2
+    assert "late" in names
 
 
 async def test_a_failed_list_leaves_the_server_connected_and_flagged(autojump_clock: object) -> None:

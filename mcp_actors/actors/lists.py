@@ -6,7 +6,9 @@ Rules.
 
 1. Only what the server declared is asked for (fault 69).
 2. Bursts of list_changed coalesce: at most one refresh runs and one waits (S152, fault 80).
-3. A failed refresh keeps the old list and says so; a failed first fetch leaves the server connected, flagged
+3. Refreshes keep a distance, which grows while the server goes on changing: one that announces a change with each list
+   that it gives would be asked for ever, as fast as it can answer.
+4. A failed refresh keeps the old list and says so; a failed first fetch leaves the server connected, flagged
    (S153, S155).
 """
 
@@ -41,6 +43,11 @@ logger = logging.getLogger("mcp_actors.connection")
 RETRY_PAUSES: Final = (0.25, 0.5, 1.0)
 
 
+# Seconds from the end of one refresh to the next: the first distance, and the longest.
+FIRST_DISTANCE: Final = 0.25
+LONGEST_DISTANCE: Final = 10.0
+
+
 class _Kind(NamedTuple):
     method: str
     key: str
@@ -70,6 +77,8 @@ class Lists:
         # Kinds to fetch; all at first.
         self._stale: set[str] = set(_KINDS)
         self._bell = trio.Event()
+        # Set while somebody waits for the tools; then no distance is kept.
+        self._is_urgent = trio.Event()
 
     def mark(self, kind: str) -> None:
         """Note that the server's list of `kind` changed; unknown kinds are ignored."""
@@ -88,9 +97,10 @@ class Lists:
         Raises:
             TransportError: the wire broke meanwhile.
         """
+        distance = 0.0  # the first change may follow at once
         while True:
             stale, self._stale = self._stale, set()
-            self._bell = trio.Event()
+            self._bell, self._is_urgent = trio.Event(), trio.Event()
             for kind in _KINDS:
                 if kind in stale and self._is_offered(kind):
                     self._warnings[kind] = await self._fetch(kind)
@@ -100,7 +110,12 @@ class Lists:
                 ServerListed(self._connection.spec.name, self._connection.generation, self._listing)
             )
             self.are_fetched.set()
+            fetched_at = trio.current_time()
             await self._bell.wait()
+            is_restless = trio.current_time() - fetched_at < 2 * distance
+            with trio.CancelScope(deadline=fetched_at + distance):
+                await self._is_urgent.wait()
+            distance = min(2 * distance, LONGEST_DISTANCE) if is_restless else FIRST_DISTANCE
 
     def _is_offered(self, kind: str) -> bool:
         info = self._connection.info
@@ -110,6 +125,7 @@ class Lists:
         """Fetch the tools now and give them; the registry is told as well. Cancellation: safe."""
         fetched = self._tools_fetched
         self.mark("tools")
+        self._is_urgent.set()
         await fetched.wait()
         return self._listing.tools or ()
 

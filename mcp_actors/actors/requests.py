@@ -96,6 +96,8 @@ async def ask_fully(
                 else Complete(await ask(params))
             )
         except McpActorsError as error:
+            if error.server is None:  # of the rounds, which know of no server
+                error.server = connection.spec.name
             left = deadline - trio.current_time() if deadline != math.inf else math.inf
             step = decide_call(error, tries=tries, is_repeatable=is_repeatable, remaining=left, chance=random.random())
             if not isinstance(step, Retry) or not connection.is_open:
