@@ -1,4 +1,5 @@
-"""An MCP server on loopback that wants a login, with its authorization server, which misbehaves on demand."""
+"""An MCP server on loopback that wants a login, with its authorization server, which misbehaves on demand; a person who
+signs in there, and a fleet with that server in it."""
 
 from __future__ import annotations
 
@@ -6,8 +7,16 @@ import json
 from contextlib import asynccontextmanager
 from urllib.parse import parse_qsl, urlencode
 
+import trio
+
+from mcp_actors.auth.loopback import open_landing
+from mcp_actors.auth.store import StoreChoice
+from mcp_actors.config.specs import RemoteTarget, ServerSpec
+from mcp_actors.runtime import open_runtime
+from mcp_actors.signing import make_desk
 from mcp_actors.testing.http_server import HttpAnswer, HttpOptions, open_http_server
 from mcp_actors.testing.synthetic import synthetic_server
+from mcp_actors.transports.fetching import exchange_once
 
 
 class Site:
@@ -110,3 +119,52 @@ async def open_site():
     async with open_http_server(synthetic_server(tools=2), options=options) as url:
         site.url, site.origin = url, url.removesuffix("/mcp")
         yield site
+
+
+FILES = {"MCP_ACTORS_CREDENTIALS_STORE": "file"}
+HELLO = {"text": "hello"}
+
+
+class Browser:
+    """A person whose browser follows the redirect to our listener."""
+
+    @asynccontextmanager
+    async def receive(self, *, fixed, preferred):
+        async with open_landing(self._go, fixed=fixed, preferred=preferred) as landing:
+            yield landing
+
+    async def _go(self, url, landing):
+        _, headers, _ = await exchange_once("GET", url, (), b"", address=None, max_bytes=65536, environ={})
+        landed = await exchange_once("GET", headers["location"], (), b"", address=None, max_bytes=65536, environ={})
+        assert (landed[0], b"close this page" in landed[2]) == (200, True)
+
+    async def show_code(self, code):
+        raise AssertionError
+
+
+def remote(site, **block):
+    return ServerSpec("srv", RemoteTarget(site.url), raw={"oauth": block} if block else {})
+
+
+def elsewhere(state_dir):
+    """A desk of its own, as another process would have."""
+    return make_desk({}, state_dir=state_dir, store=StoreChoice.FILE)
+
+
+@asynccontextmanager
+async def fleet(site, state_dir, *more, prompter=None, **block):
+    """The site as the server `srv`, with this ``oauth`` block, and more servers."""
+    specs = [remote(site, **block), *more]
+    with trio.fail_after(30):
+        async with open_runtime(specs, environ=FILES, state_dir=state_dir, prompter=prompter) as runtime:
+            await runtime.wait_ready()
+            yield runtime
+
+
+async def wait_state(runtime, state):
+    while runtime.server("srv").status.state != state:
+        await runtime.wait_published()
+
+
+def tool_of(runtime):
+    return runtime.server("srv").tools[0].callable_name

@@ -7,7 +7,7 @@ import trio
 import trio.testing
 from fleet import PERMANENT, echo_server, spec
 
-from mcp_actors.actors.hosting import Host, ServerRequest
+from mcp_actors import Host, ServerRequest
 from mcp_actors.errors import LocalProtocolError, RpcError, TransportBroken, UnknownServer
 from mcp_actors.runtime import Runtime, open_runtime
 from mcp_actors.testing.scripted import LEGACY_REVISIONS, MODERN_REVISIONS, ScriptedServer

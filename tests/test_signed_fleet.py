@@ -6,67 +6,18 @@ over the same state directory, as another process would.
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
-
 import pytest
 import trio
 from fleet import echo_server, spec
-from oauth_site import open_site
+from oauth_site import FILES, HELLO, Browser, elsewhere, fleet, open_site, remote, tool_of, wait_state
 
 from mcp_actors.auth import needs_auth
-from mcp_actors.auth.loopback import open_landing
 from mcp_actors.auth.store import StoreChoice
 from mcp_actors.config.specs import RemoteTarget, ServerSpec
 from mcp_actors.errors import AuthFailed, AuthRequired
 from mcp_actors.runtime import open_runtime
-from mcp_actors.signing import make_desk
-from mcp_actors.transports.fetching import exchange_once
 
 pytestmark = pytest.mark.slow
-
-FILES = {"MCP_ACTORS_CREDENTIALS_STORE": "file"}
-HELLO = {"text": "hello"}
-
-
-class Browser:
-    """A person whose browser follows the redirect to our listener."""
-
-    @asynccontextmanager
-    async def receive(self, *, fixed, preferred):
-        async with open_landing(self._go, fixed=fixed, preferred=preferred) as landing:
-            yield landing
-
-    async def _go(self, url, landing):
-        _, headers, _ = await exchange_once("GET", url, (), b"", address=None, max_bytes=65536, environ={})
-        await exchange_once("GET", headers["location"], (), b"", address=None, max_bytes=65536, environ={})
-
-    async def show_code(self, code):
-        raise AssertionError
-
-
-def remote(site, **block):
-    return ServerSpec("srv", RemoteTarget(site.url), raw={"oauth": block} if block else {})
-
-
-def elsewhere(state_dir):
-    return make_desk({}, state_dir=state_dir, store=StoreChoice.FILE)
-
-
-@asynccontextmanager
-async def fleet(site, state_dir, *more, **options):
-    with trio.fail_after(30):
-        async with open_runtime([remote(site), *more], environ=FILES, state_dir=state_dir, **options) as runtime:
-            await runtime.wait_ready()
-            yield runtime
-
-
-async def wait_state(runtime, state):
-    while runtime.server("srv").status.state != state:
-        await runtime.wait_published()
-
-
-def tool_of(runtime):
-    return runtime.server("srv").tools[0].callable_name
 
 
 async def test_a_server_that_demands_a_login_holds_up_nobody(tmp_path):
@@ -97,50 +48,6 @@ async def test_signing_in_by_the_runtime_wakes_the_server(tmp_path, store):
 
             assert (signed.state, signed.store) == ("signed-in", store)
             assert not (await runtime.call_tool(tool_of(runtime), HELLO)).is_error
-
-
-async def test_a_login_made_elsewhere_wakes_a_server_that_waits(tmp_path):
-    """Nobody calls it: it becomes connected by itself (S250)."""
-    async with open_site() as site, fleet(site, tmp_path) as runtime:
-        assert runtime.server("srv").status.state == "needs-auth"
-
-        await elsewhere(tmp_path).log_in(remote(site), Browser())
-
-        await wait_state(runtime, "connected")
-        assert not (await runtime.call_tool(tool_of(runtime), HELLO)).is_error
-
-
-async def test_calls_right_after_a_login_made_elsewhere_are_served(tmp_path):
-    """They wake it and wait; it is started once for all of them."""
-    async with open_site() as site, fleet(site, tmp_path) as runtime:
-        await elsewhere(tmp_path).log_in(remote(site), Browser())
-        generation = runtime.server("srv").status.generation
-
-        async with trio.open_nursery() as nursery:
-            for _ in range(12):
-                nursery.start_soon(runtime.request, "srv", "tools/list")
-
-        assert runtime.server("srv").status.generation == generation + 1
-
-
-async def test_a_login_that_is_refused_as_well_is_tried_once(tmp_path):
-    """No loop: after the one try neither time nor calls make another, until somebody signs in again."""
-    async with open_site() as site, fleet(site, tmp_path) as runtime:
-        site.is_closed = True
-        await elsewhere(tmp_path).log_in(remote(site), Browser())
-        with pytest.raises(AuthRequired):
-            await runtime.request("srv", "tools/list")
-        asked = site.posts
-
-        for _ in range(3):
-            with pytest.raises(AuthRequired):
-                await runtime.request("srv", "tools/list")
-            await runtime.waker.look("srv")  # as its task does every second
-        assert site.posts == asked
-
-        site.is_closed = False
-        await elsewhere(tmp_path).log_in(remote(site), Browser())
-        await wait_state(runtime, "connected")
 
 
 async def test_the_next_run_within_15_minutes_asks_nobody(tmp_path):

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 import trio
-from oauth_site import open_site
+from oauth_site import Browser, open_site
 
-from mcp_actors.auth.loopback import open_landing
 from mcp_actors.auth.store import StoreChoice
 from mcp_actors.config.settings import Settings
 from mcp_actors.config.specs import RemoteTarget, RestartType, ServerSpec
@@ -26,23 +25,6 @@ from mcp_actors.transports.http import HttpTransport
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parent.parent
-
-
-class Browser:
-    """A person whose browser follows the redirect to our listener."""
-
-    @asynccontextmanager
-    async def receive(self, *, fixed, preferred):
-        async with open_landing(self._go, fixed=fixed, preferred=preferred) as landing:
-            yield landing
-
-    async def _go(self, url, landing):
-        _, headers, _ = await get(url)
-        status, _, page = await get(headers["location"])
-        assert (status, b"close this page" in page) == (200, True)
-
-    async def show_code(self, code):
-        raise AssertionError
 
 
 async def get(url):
@@ -233,53 +215,59 @@ async def _start(command, env, task_status):
     task_status.started(process)
 
 
+@pytest.mark.deadline(110)
 async def test_a_person_at_a_terminal_signs_in_and_every_verb_uses_it(tmp_path):
-    """`call` and `list` say what to run (4, and the others go on), `login --no-browser` takes the pasted address at a
-    terminal, then all verbs are signed in; a call that wants more names the scopes; no token is ever printed."""
+    """`call` says what to run and exits with 4, the others go on, nobody is asked again; `login --no-browser` takes the
+    pasted address at a terminal, and then all verbs are signed in."""
     (tmp_path / "home").mkdir()
-    with trio.fail_after(60):
-        async with open_site() as site:
-            site.needed = {"tools/call": "write"}
-            command, args = synthetic_command(tools=2)
-            more = {"other": {"command": command, "args": list(args)}}
-            said = []
+    async with open_site() as site:
+        command, args = synthetic_command(tools=2)
+        more = {"other": {"command": command, "args": list(args)}}
 
-            async def verb(*verb_words):
-                code, out, err = await run(site, tmp_path, *verb_words, **more)
-                said.append(out + err)
-                return code, out, err
+        code, _, said = await run(site, tmp_path, "call", "srv.echo", "text=hello", **more)
+        assert (code, "mcp-actors login srv" in said) == (4, True)
+        asked = len(site.log)
+        assert await states(site, tmp_path, **more) == {"srv": "needs-auth", "other": "connected"}
+        assert len(site.log) == asked
 
-            code, _, err = await verb("call", "srv.echo", "text=hello")
-            assert (code, "mcp-actors login srv" in err) == (4, True)
-            code, out, _ = await verb("list", "--json")
-            assert {row["name"]: row["state"] for row in json.loads(out)["servers"]} == {
-                "srv": "needs-auth",
-                "other": "connected",
-            }
-            asked = len(site.log)
-            code, _, err = await verb("tools", "srv")
-            assert (code, "mcp-actors login srv" in err, len(site.log)) == (4, True, asked)
+        shown = await log_in_at_a_terminal(site, tmp_path)
 
-            said.append(await log_in_at_a_terminal(site, tmp_path))
+        assert await states(site, tmp_path, **more) == {"srv": "connected", "other": "connected"}
+        site.good = set()  # the next call renews it
+        code, out, said = await run(site, tmp_path, "call", "srv.echo", "text=hello", **more)
+        assert (code, "hello" in out, site.count) == (0, True, 2)
+        assert "site-access" not in shown + out + said
 
-            code, out, _ = await verb("list", "--json")
-            assert {row["state"] for row in json.loads(out)["servers"]} == {"connected"}
-            code, _, err = await verb("call", "srv.echo", "text=hello")
-            assert (code, "mcp-actors login srv --scopes write" in err) == (4, True)
-            said.append(await log_in_at_a_terminal(site, tmp_path, "--scopes", "write"))
-            site.good = set()  # the next call renews it
-            code, out, _ = await verb("call", "srv.echo", "text=hello")
-            assert (code, "hello" in out, site.count) == (0, True, 3)
 
-            code, out, _ = await verb("auth", "status", "--json")
-            assert [(row["name"], row["state"], row["scopes"]) for row in json.loads(out)["servers"]] == [
-                ("srv", "signed-in", ["write"])
-            ]
-            code, _, err = await verb("logout", "srv")
-            code, _, err = await verb("call", "srv.echo", "text=hello")
-            assert (code, "mcp-actors login srv" in err) == (4, True)
-            assert "site-access" not in "".join(said)
-            assert "site-refresh" not in "".join(said)
+@pytest.mark.deadline(110)
+async def test_more_scopes_are_had_by_the_command_that_the_refusal_names(tmp_path):
+    """`call` names the scopes, `login --scopes` gets them, `auth status` tells them and no token, `logout` ends it."""
+    (tmp_path / "home").mkdir()
+    async with open_site() as site:
+        site.needed = {"tools/list": "read", "tools/call": "write"}
+        desk = make_desk({}, state_dir=tmp_path / "state", store=StoreChoice.FILE)
+        await desk.log_in(spec_of(site), Browser(), scopes=("read",))
+
+        code, _, said = await run(site, tmp_path, "call", "srv.echo", "text=hello")
+        assert (code, "mcp-actors login srv --scopes 'read write'" in said) == (4, True)
+        await log_in_at_a_terminal(site, tmp_path, "--scopes", "read write")
+        code, out, _ = await run(site, tmp_path, "call", "srv.echo", "text=hello")
+        assert (code, "hello" in out) == (0, True)
+
+        code, shown, said = await run(site, tmp_path, "auth", "status", "--json")
+        [row] = json.loads(shown)["servers"]
+        assert (code, row["state"], row["scopes"]) == (0, "signed-in", ["read", "write"])
+        assert "site-access" not in shown + said
+        assert "site-refresh" not in shown + said
+        await run(site, tmp_path, "logout", "srv")
+        code, _, said = await run(site, tmp_path, "call", "srv.echo", "text=hello")
+        assert (code, "mcp-actors login srv" in said) == (4, True)
+
+
+async def states(site, tmp_path, **more):
+    """Server name -> its state, as ``list`` tells."""
+    _, shown, _ = await run(site, tmp_path, "list", "--json", **more)
+    return {row["name"]: row["state"] for row in json.loads(shown)["servers"]}
 
 
 async def log_in_at_a_terminal(site, tmp_path, *options):

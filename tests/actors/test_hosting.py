@@ -123,3 +123,14 @@ async def test_a_withdrawn_request_ends_its_handler_and_gets_no_answer(autojump_
         answers = [message for message in server.received[before:] if message.get("id") == "q"]
 
     assert answers == []
+
+
+def test_what_one_server_is_told_of_stands_beside_what_all_are() -> None:
+    """S281: extensions of one server join those of the host; the others hear nothing of them."""
+    host = Host(wants_tasks=True, extensions=lambda server: {"com.example/word": {}} if server == "one" else {})
+    tasks = {"io.modelcontextprotocol/tasks": {}}
+
+    assert host.capabilities_for("one") == {"extensions": {**tasks, "com.example/word": {}}}
+    assert host.capabilities_for("two") == {"extensions": tasks}
+    assert Host(extensions=host.extensions).capabilities_for("one") == {"extensions": {"com.example/word": {}}}
+    assert Host(extensions=host.extensions).capabilities_for("two") == {}

@@ -19,7 +19,7 @@ from mcp_actors.auth.discovery import AuthServer
 from mcp_actors.auth.files import write_private
 from mcp_actors.auth.identity import ClientIdentity
 from mcp_actors.auth.options import GrantKind
-from mcp_actors.auth.refreshing import Keeper, finish_soon
+from mcp_actors.auth.refreshing import NEWS, Keeper, finish_soon
 from mcp_actors.auth.store import CredentialStore, StoreChoice
 from mcp_actors.auth.tokens import Tokens
 from mcp_actors.errors import AuthFailed, ConnectFailed
@@ -411,3 +411,22 @@ async def test_twelve_tasks_in_three_processes_refresh_once(tmp_path, seed):
     assert outputs == [["a1"] * 4] * 3
     assert server.refreshes == 1
     assert not server.is_revoked
+
+
+async def test_the_newest_login_is_told_from_others(store, clock, tmp_path):
+    """One that did not do is no news, whoever stored it; each new login is, and rings those who wait (S250)."""
+    one, other = (keeper(store, clock, World().fetch, tmp_path) for _ in range(2))
+    assert await one.newest() is None
+
+    await other.adopt(login(clock))
+    first = await one.newest()
+    one.missed = "a0"
+    assert first is not None
+    assert "a0" not in first
+    assert await one.newest() is None
+    rung = (tmp_path / "locks" / NEWS).stat().st_mtime_ns
+
+    newer = login(clock)
+    await other.adopt(attrs.evolve(newer, tokens=attrs.evolve(newer.tokens, access_token="a1")))
+    assert await one.newest() not in (None, first)
+    assert (tmp_path / "locks" / NEWS).stat().st_mtime_ns > rung

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import pytest
 import trio
 
-from mcp_actors import open_runtime
-from mcp_actors.actors.hosting import Host
+from mcp_actors import Host, open_runtime
 from tests.peers.programs import free_port, serving
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
-    from mcp_actors.actors.hosting import ServerRequest
+    from mcp_actors import ServerRequest
     from mcp_actors.actors.slots import Progress
 
 pytestmark = [pytest.mark.peers, pytest.mark.slow, pytest.mark.timeout(400)]
