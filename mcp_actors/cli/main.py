@@ -29,6 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Raises:
         SystemExit: help or the version was asked for.
     """
+    output.open_missing()
     words = sys.argv[1:] if arguments is None else list(arguments)
     # Until the line is understood this is the best guess; a failure to understand it is no bug.
     is_debug = "--debug" in words

@@ -3,17 +3,52 @@
 What this is not: what the data looks like; that is `render`.
 
 A reader that goes away (``mcp-actors tools | head -1``) is no error worth a traceback: it surfaces as `OutputClosed`.
+So does data where there never was a standard output (``mcp-actors list >&-``).
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sys
+from typing import Final
 
 from mcp_actors.cli.exits import OutputClosed
 
-__all__ = ["close_quietly", "emit", "emit_bytes", "emit_exactly", "has_colour", "is_terminal", "note", "width"]
+__all__ = [
+    "close_quietly",
+    "emit",
+    "emit_bytes",
+    "emit_exactly",
+    "has_colour",
+    "is_terminal",
+    "note",
+    "open_missing",
+    "width",
+]
+
+# Name of a standard stream -> its descriptor, and how the null device is opened for it: what is data must fail there.
+STREAMS: Final = {"stdin": (0, os.O_RDONLY), "stdout": (1, os.O_RDONLY), "stderr": (2, os.O_WRONLY)}
+NOBODY_READS: Final = frozenset({errno.EPIPE, errno.EBADF})
+
+
+def open_missing() -> None:
+    """Put the null device where we were started without a standard stream.
+
+    Else whatever is opened next, the pipe of a server for one, would get its descriptor.
+    """
+    for name, (descriptor, flags) in STREAMS.items():
+        if getattr(sys, name) is not None:
+            continue
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            null = os.open(os.devnull, flags)
+            if null != descriptor:
+                os.dup2(null, descriptor)
+                os.close(null)
+        setattr(sys, name, open(descriptor, "w" if descriptor else "r", closefd=False))  # noqa: SIM115
 
 
 def is_terminal() -> bool:
@@ -59,7 +94,9 @@ def emit_exactly(data: bytes) -> None:
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
-    except BrokenPipeError:
+    except OSError as error:
+        if error.errno not in NOBODY_READS:
+            raise
         _silence(sys.stdout.fileno())
         raise OutputClosed from None
 
@@ -77,7 +114,7 @@ def close_quietly() -> None:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (BrokenPipeError, ValueError):
+        except (OSError, ValueError):
             _silence(stream.fileno())
 
 

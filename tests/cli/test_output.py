@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 CODE = """
 import os, sys
 from mcp_actors.cli import output
@@ -55,3 +57,23 @@ def test_emit_lone_surrogate(capfdbinary):
     emit("a\ud800b")
 
     assert capfdbinary.readouterr().out == b"a?b\n"
+
+
+MISSING = """
+import os, sys
+os.closerange(0, 2)
+sys.stdin = sys.stdout = None
+from mcp_actors.cli.main import main
+code = main(["--strict-config", "--config", '{{"mcpServers": {{}}}}', {verb!r}, "--json"])
+assert os.open(os.devnull, os.O_RDONLY) > 2
+sys.exit(code)
+"""
+
+
+@pytest.mark.parametrize("verb", ["list", "tools"])
+def test_started_without_standard_streams(verb):
+    """Data for an output that never was: exit 1 without a word; nobody else gets its descriptor."""
+    words = [sys.executable, "-c", MISSING.format(verb=verb)]
+    done = subprocess.run(words, stderr=subprocess.PIPE, text=True, timeout=20, check=False)
+
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
