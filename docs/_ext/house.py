@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -74,6 +75,35 @@ class Rooms(TableDirective):
             match = re.match(r'"""\[(\w+)\] +(.*?)"""$', init.read_text("utf-8").splitlines()[0])
             assert match is not None
             yield f"``{init.parent.name}/``", match[1], match[2]
+
+
+class RootModules(TableDirective):
+    head = ("module", "owns")
+
+    def rows(self) -> Iterable[Sequence[str]]:
+        floors = [name for floor in layers() for name in floor]
+        paths = [path for path in PACKAGE.glob("*.py") if path.stem in floors]
+        for path in sorted(paths, key=lambda path: -floors.index(path.stem)):
+            first = path.read_text("utf-8").splitlines()[0]
+            yield f"``{path.name}``", first.removeprefix('"""Owns ').rstrip('".')
+
+
+def layers() -> list[list[str]]:
+    """The floors of the import contract, top first: names of rooms and of modules beside them."""
+    contracts = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]
+    [arrow] = [contract for contract in contracts["contracts"] if contract["type"] == "layers"]
+    return [[name.removeprefix("mcp_actors.") for name in floor.split(" | ")] for floor in arrow["layers"]]
+
+
+class Arrow(Directive):
+    """The floors, each under the one that may import it."""
+
+    def run(self) -> list[nodes.Node]:
+        lines = []
+        for depth, floor in enumerate(layers()):
+            shown = [f"{name}.py" if (PACKAGE / f"{name}.py").is_file() else name for name in floor]
+            lines.append(("    " * (depth - 1) + " -> " if depth else "") + " · ".join(shown))
+        return [literal("\n".join(lines))]
 
 
 class Transitions(TableDirective):
@@ -218,6 +248,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
         "settings-table": SettingsTable,
         "restart-table": RestartTable,
         "formats-table": Formats,
+        "root-modules": RootModules,
+        "arrow": Arrow,
         "error-tree": ErrorTree,
         "command-help": CommandHelp,
     }
