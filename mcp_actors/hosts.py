@@ -95,7 +95,8 @@ async def _withdraw_of_the_gone(
         async for change in changes:
             was_up = change.old is not None and change.old.is_connected
             if was_up and (change.new is None or not change.new.is_connected):
-                await elicitor.mailbox.ref.tell(WithdrawQuestions(change.name))
+                with suppress(ActorGone):  # everything ends, the questions too
+                    await elicitor.mailbox.ref.tell(WithdrawQuestions(change.name))
 
 
 class Questions:

@@ -20,7 +20,7 @@ from attrs import define, field
 
 from mcp_actors.actors.lifecycle import ServerState
 from mcp_actors.config.specs import RemoteTarget
-from mcp_actors.errors import ConfigError, McpActorsError
+from mcp_actors.errors import ActorGone, ConfigError, McpActorsError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,16 +66,17 @@ class Waker:
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Wake whoever a login is made for. Runs until cancelled, or ends at once where nothing is kept."""
         task_status.started()
-        while self._opener.state_dir is not None:
-            waiting = [name for name in self._fleet.snapshot.servers if self._is_waiting(name)]
-            if not waiting:
-                await self._fleet.wait_published()
-                continue
-            await trio.sleep(INTERVAL)
-            now = await self._moment()
-            for name in waiting:
-                if now is not None and now != self._seen.get(name):
-                    await self.look(name)
+        with suppress(ActorGone):  # the registry was left while a file was looked at: the runtime ends
+            while self._opener.state_dir is not None:
+                waiting = [name for name in self._fleet.snapshot.servers if self._is_waiting(name)]
+                if not waiting:
+                    await self._fleet.wait_published()
+                    continue
+                await trio.sleep(INTERVAL)
+                now = await self._moment()
+                for name in waiting:
+                    if now is not None and now != self._seen.get(name):
+                        await self.look(name)
 
     async def look(self, name: str) -> None:
         """Start a server that waits for a login, if there is one that it was not tried with. Never fails.
