@@ -21,7 +21,7 @@ from mcp_actors.config.changes import Applied, compare, is_same, keep_last_good
 from mcp_actors.config.policy import apply_policy
 from mcp_actors.config.sources import SourceReading
 from mcp_actors.config.specs import Scope, ServerSpec
-from mcp_actors.errors import UnknownServer
+from mcp_actors.errors import ConfigError, UnknownServer
 from mcp_actors.loading import ConfigLike, LoadedConfig, load_any, with_readings
 from mcp_actors.tools.naming import normalise, server_prefix
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mcp_actors.actors.lifecycle import ServerStatus
-    from mcp_actors.errors import ConfigError
 
 __all__ = ["Configured", "Fleet"]
 
@@ -112,6 +111,16 @@ class Configured:
         """
         fresh = keep_last_good(self.loaded, self._reread(), normalise)
         return with_readings(fresh, tuple(self._late.values())) if self._late else fresh
+
+    def is_stale(self) -> bool:
+        """Whether reading again would change anything. Blocking; changes nothing here."""
+        try:
+            fresh = self.read_again()
+        except ConfigError:
+            return True
+        old, new = ({spec.name: spec for spec in loaded.specs} for loaded in (self.loaded, fresh))
+        said, says = (list(map(str, loaded.problems)) for loaded in (self.loaded, fresh))
+        return compare(old, new) != Applied(unchanged=tuple(new)) or said != says
 
     def joined(self, reading: SourceReading, needs_auth: Collection[str] = ()) -> LoadedConfig:
         """The configuration with a source that arrived late, or anew; one that failed keeps what it said before.

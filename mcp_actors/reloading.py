@@ -8,6 +8,8 @@ Rules.
 2. Directories are watched, not files: editors replace files, and a file that counts may not exist yet.
 3. A burst of changes is one: reading begins when it has been quiet for `DEBOUNCE` seconds, and at most after
    `MAX_BURST`, for a file that is written without end must not hold up another's edit.
+4. What was edited between the reading of the configuration and the first look is no change of a file any more: so what
+   it says then is compared once with what is applied.
 """
 
 from __future__ import annotations
@@ -107,6 +109,10 @@ async def keep_reloading(
         if watchfiles is not None:
             nursery.start_soon(_ring_on_events, watchfiles, runtime, bell)
         task_status.started()
+        async with runtime.configured.reading:
+            is_stale = await trio.to_thread.run_sync(runtime.configured.is_stale)
+        if is_stale:
+            nursery.start_soon(then, runtime)
         while True:
             with trio.move_on_after(interval if not bell.is_rung_by_events else NET_INTERVAL):
                 await bell.wait()

@@ -395,6 +395,32 @@ async def test_editing_a_live_file_under_load_reconnects_only_what_changed(
     assert [name for name in names if after[name] != before[name]] == ["s7"]
 
 
+async def test_what_was_edited_before_the_first_look_is_not_missed(tmp_path: Path, environ: dict[str, str]) -> None:
+    """An edit between the reading and the watching is followed, and nothing else is read again."""
+    path = tmp_path / "mcp.json"
+    write(path, "one")
+    reloaded = trio.Event()
+
+    async def note(_: object) -> None:
+        reloaded.set()
+
+    async with open_runtime(path, environ=environ, settings=SETTINGS) as runtime:
+        was_stale = runtime.configured.is_stale()
+        write(path, "one", "two")
+        async with trio.open_nursery() as nursery:
+            await nursery.start(
+                lambda *, task_status: keep_reloading(runtime, is_polling=True, then=note, task_status=task_status)
+            )
+            with trio.fail_after(10):
+                await reloaded.wait()
+            nursery.cancel_scope.cancel()
+        is_stale = runtime.configured.is_stale()
+        await runtime.reload()
+        is_stale_after = runtime.configured.is_stale()
+
+    assert (was_stale, is_stale, is_stale_after) == (False, True, False)
+
+
 async def test_files_that_do_not_exist_yet_are_watched(
     tmp_path: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,7 @@ import pwd
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import NamedTuple
 
@@ -95,11 +96,24 @@ def listen_to_signals():
         signal.signal(number, signal.SIG_DFL)
 
 
+@contextlib.contextmanager
 def start(*words, **options):
-    """Start a command line as a child; its streams are text pipes."""
+    """Run a command line as a child while the block runs; its streams are text pipes.
+
+    One that says nothing more and does not end is killed, and then whoever reads from it sees the end.
+    """
     options.setdefault("env", environment())
     options.setdefault("preexec_fn", listen_to_signals)
-    return subprocess.Popen(argv(*words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+    with subprocess.Popen(
+        argv(*words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
+    ) as process:
+        impatience = threading.Timer(2 * PATIENCE, process.kill)
+        impatience.start()
+        try:
+            yield process
+        finally:
+            impatience.cancel()
+            process.kill()
 
 
 def is_alive(pid):
