@@ -14,6 +14,7 @@ Rules.
 from __future__ import annotations
 
 import enum
+import errno
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import trio
@@ -58,6 +59,7 @@ class ExitKind(enum.Enum):
     SHUTDOWN = "shutdown"  # we ended it
     CRASH = "crash"  # weather; a restart may help
     TIMEOUT = "timeout"  # weather as well, named for people
+    EXHAUSTED = "exhausted"  # this machine ran out of descriptors, processes or memory; that passes
     NEEDS_LOGIN = "needs-auth"  # a person is needed
     REFUSED = "refused"  # the same attempt would fail the same way
     BUG = "bug"  # ours; restarted under the same intensity
@@ -144,10 +146,13 @@ _KINDS: Final[tuple[tuple[type[BaseException], ExitKind], ...]] = (
     (OSError, ExitKind.CRASH),
 )
 
+_SCARCE: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, errno.ENOBUFS})
+
+_FAILURES: Final = frozenset({ExitKind.CRASH, ExitKind.TIMEOUT, ExitKind.EXHAUSTED, ExitKind.BUG})
 _RESTARTED: Final[Mapping[RestartType, frozenset[ExitKind]]] = {
-    RestartType.PERMANENT: frozenset({ExitKind.NORMAL, ExitKind.CRASH, ExitKind.TIMEOUT, ExitKind.BUG}),
-    RestartType.TRANSIENT: frozenset({ExitKind.CRASH, ExitKind.TIMEOUT, ExitKind.BUG}),
-    RestartType.TEMPORARY: frozenset(),
+    RestartType.PERMANENT: _FAILURES | {ExitKind.NORMAL},
+    RestartType.TRANSIENT: _FAILURES,
+    RestartType.TEMPORARY: frozenset({ExitKind.EXHAUSTED}),
 }
 
 
@@ -160,12 +165,23 @@ def classify(cause: BaseException | None, *, was_ready: bool = False, was_proven
     kind = ExitKind.NORMAL
     if cause is not None:
         kind = next((kind for kinds, kind in _KINDS if isinstance(cause, kinds)), ExitKind.BUG)
-    if isinstance(cause, TransportError):
+    if _is_exhausted(cause):
+        kind = ExitKind.EXHAUSTED
+    elif isinstance(cause, TransportError):
         if was_ready and cause.exit_status == 0:
             kind = ExitKind.NORMAL
         elif not cause.can_retry:
             kind = ExitKind.REFUSED
     return Exit(kind, cause, was_ready, was_proven)
+
+
+def _is_exhausted(cause: BaseException | None) -> bool:
+    """Whether the system had no more to give, behind whatever error (fault 98)."""
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.errno in _SCARCE:
+            return True
+        cause = cause.__cause__
+    return False
 
 
 def may_start(history: History, policy: RestartPolicy, now: float) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import enum
 import math
+import re
 from typing import TYPE_CHECKING, Final
 
 from attrs import frozen
@@ -83,6 +84,12 @@ _RESULT_TYPES: Final = (ABSENT, "complete", "input_required", "task")
 _EXCERPT_CHARS: Final = 200
 
 
+# Where servers put the id of an answer: near its beginning, or behind the result.
+_SHOWN_BYTES: Final = 256
+_SHOWN_ID: Final = re.compile(rb'"id"\s*:\s*(\d{1,15})\s*[,}]')
+_METHOD: Final = b'"method"'
+
+
 def our_id(value: object) -> int | None:
     """Read an id that should be one of ours (integers) though its type is wrong: "7", 7.0, "7.0" are 7 (fault 72)."""
     if isinstance(value, str) and len(value) <= 20:
@@ -93,6 +100,18 @@ def our_id(value: object) -> int | None:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return None
+
+
+def shown_id(raw: bytes) -> int:
+    """The integer id that a message which cannot be read shows at its head or tail; -1 where it shows none.
+
+    A broken answer is answered all the same: its caller need not wait for a clock (fault 72's kind).
+    """
+    for part in (raw[:_SHOWN_BYTES], raw[-_SHOWN_BYTES:]):
+        found = _SHOWN_ID.search(part)
+        if found is not None and _METHOD not in part:
+            return int(found[1])
+    return -1
 
 
 def read_batch(raw: bytes, error: RemoteProtocolError, max_messages: int) -> list[Envelope | Blame]:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from attrs import define, field
 
-from mcp_actors.errors import TransportBroken
+from mcp_actors.errors import RemoteProtocolError, TransportBroken
 from mcp_actors.protocol import recovery
 from mcp_actors.protocol.events import ErrorReceived, ListenEnded, Resend, ResponseReceived, SessionExpired
-from mcp_actors.protocol.inbound import read_answer, read_refusal
+from mcp_actors.protocol.inbound import read_answer, read_refusal, shown_id
 
 if TYPE_CHECKING:
     from mcp_actors.errors import McpActorsError
@@ -80,6 +80,13 @@ class Outcomes(Generic[W]):
         ):
             return self.failed(request_id, error)
         return SessionExpired(self.calls.settle(request_id), error, needs_renewal=is_current)
+
+    def spoiled(self, raw: bytes, reason: str) -> Event[W] | None:
+        """Learn of a message that cannot be read: where it shows the id of a request in flight, that was its answer."""
+        request_id = shown_id(raw)
+        if request_id not in self.calls.waiting:
+            return None
+        return ErrorReceived(self.calls.settle(request_id), RemoteProtocolError(reason=f"the answer is {reason}"))
 
     def lost(self, request_id: int, reason: str) -> Event[W]:
         """Learn that no answer can come any more."""

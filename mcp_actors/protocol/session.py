@@ -282,6 +282,7 @@ class Session(Generic[W]):
         for message in inbound.read_batch(raw, error, self.settings.max_batch):
             if isinstance(message, inbound.Blame):
                 self._blame(message.fault, message.detail)
+                self._come_of(self._outcomes.spoiled(raw, message.detail))
             elif self.state in _LISTENING:
                 self._receive(message, now)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 
 import pytest
@@ -57,15 +58,26 @@ def test_an_end_is_named_by_its_cause(cause: BaseException | None, kind: ExitKin
     assert classify(cause, was_ready=True).kind is kind
 
 
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM])
+def test_a_machine_that_ran_out_is_no_fault_of_the_server(number: int) -> None:
+    """Fault 98: the connect fails with the cause and is tried again, whatever the restart type."""
+    error = ConnectFailed(reason="could not start")
+    error.__cause__ = OSError(number, "out of it")
+
+    assert classify(error).kind is ExitKind.EXHAUSTED
+    assert classify(ConnectFailed(reason="refused")).kind is ExitKind.CRASH
+
+
 def test_exit_status_zero_before_ready_is_a_crash() -> None:
     """A server that ends in order without having shaken hands has not served (fault 91, variant)."""
     assert classify(TransportBroken(reason="x", exit_status=0)).kind is ExitKind.CRASH
 
 
+_FAILURES = {ExitKind.CRASH, ExitKind.TIMEOUT, ExitKind.EXHAUSTED, ExitKind.BUG}
 _RESTARTS: dict[RestartType, set[ExitKind]] = {
-    RestartType.PERMANENT: {ExitKind.NORMAL, ExitKind.CRASH, ExitKind.TIMEOUT, ExitKind.BUG},
-    RestartType.TRANSIENT: {ExitKind.CRASH, ExitKind.TIMEOUT, ExitKind.BUG},
-    RestartType.TEMPORARY: set(),
+    RestartType.PERMANENT: {ExitKind.NORMAL, *_FAILURES},
+    RestartType.TRANSIENT: _FAILURES,
+    RestartType.TEMPORARY: {ExitKind.EXHAUSTED},
 }
 
 
