@@ -84,8 +84,10 @@ class Calls:
         is_resend: bool,
     ) -> bytes:
         while self._gate is not None:
-            with trio.fail_at(slot.deadline):
+            with trio.move_on_at(slot.deadline) as limit:
                 await self._gate.wait()
+            if limit.cancelled_caught:
+                raise trio.TooSlowError("the queue clock ran out: the server's session was being renewed")
             if self._error is not None:
                 raise evolve(self._error)
         frame = self._session.request(
