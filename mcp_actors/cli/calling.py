@@ -79,7 +79,7 @@ def run_call(shared: GlobalOptions, own: argparse.Namespace) -> int:
     from mcp_actors.cli.signals import run_interruptibly
 
     plan = load_plan(shared)
-    server, rest = _which_server(own.tool, plan)
+    server, rest = plan.server_of(own.tool, "call", "tools")
     call = _Call(server, rest, own.tool, base, words, own)
     return run_interruptibly(partial(_call, plan.only(server), call, Asked(own, plan.choices, read_text)))
 
@@ -106,19 +106,6 @@ def read_text(name: str) -> str:
         return sys.stdin.read() if name == "-" else Path(name).expanduser().read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {name!r}: {error}") from error
-
-
-def _which_server(asked: str, plan: Plan) -> tuple[str, str]:
-    from mcp_actors.cli.configured import unknown_server
-    from mcp_actors.tools.naming import server_prefix
-
-    names = [*plan.names, *plan.invalid]
-    candidates = arguments.server_candidates(asked, names, {name: server_prefix(name) for name in names})
-    if candidates:
-        return candidates[0]
-    if asked in names:
-        raise UsageError(f"name a tool of {asked}: mcp-actors call {asked}.TOOL (mcp-actors tools {asked} lists them)")
-    raise unknown_server(asked.rpartition(".")[0] or asked, plan.names)
 
 
 def _which_tool(catalog: Catalog, call: _Call) -> Tool:

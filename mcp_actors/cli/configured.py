@@ -17,6 +17,7 @@ from mcp_actors.places import Places, is_missing
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from mcp_actors.cli.fleet import Plan
     from mcp_actors.cli.options import GlobalOptions
     from mcp_actors.config.specs import ServerSpec
     from mcp_actors.loading import LoadedConfig
@@ -76,20 +77,20 @@ def check_name(name: str) -> None:
         )
 
 
-def find_spec(loaded: LoadedConfig, name: str) -> ServerSpec:
+def find_spec(known: LoadedConfig | Plan, name: str) -> ServerSpec:
     """Find one entry.
 
     Raises:
         ConfigError: it exists and cannot be used.
         UnknownServer: there is none of that name.
     """
-    for spec in loaded.specs:
+    for spec in known.specs:
         if spec.name == name:
             return spec
-    for problem in loaded.problems:
+    for problem in known.problems:
         if problem.server == name:
             raise problem
-    raise unknown_server(name, [spec.name for spec in loaded.specs])
+    raise unknown_server(name, [spec.name for spec in known.specs])
 
 
 def unknown_server(name: str, names: Sequence[str]) -> UnknownServer:

@@ -14,13 +14,16 @@ import trio
 from attrs import evolve, frozen
 
 from mcp_actors.cli import exits, output
-from mcp_actors.cli.configured import places_of, read_configuration, unknown_server
+from mcp_actors.cli.arguments import server_candidates
+from mcp_actors.cli.configured import find_spec, places_of, read_configuration, unknown_server
 from mcp_actors.cli.debuglog import install_log
+from mcp_actors.cli.exits import UsageError
 from mcp_actors.cli.progress import fleet_text, open_progress
 from mcp_actors.config.choices import OPEN_CHOICES
 from mcp_actors.config.settings import read_settings
 from mcp_actors.config.specs import RestartType
 from mcp_actors.runtime import open_runtime
+from mcp_actors.tools.naming import server_prefix
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Mapping
@@ -82,12 +85,28 @@ class Plan:
             ConfigError: it exists and cannot be used.
             UnknownServer: there is none of that name.
         """
-        for spec in self.specs:
-            if spec.name == name:
-                return spec
-        if name in self.invalid:
-            raise self.invalid[name]
-        raise unknown_server(name, self.names)
+        return find_spec(self, name)
+
+    def server_of(self, asked: str, verb: str, kind: str) -> tuple[str, str]:
+        """Tell which server is meant, and what of it: a tool or a prompt by the names that people write.
+
+        Args:
+            asked: ``SERVER.THING``, or a callable name.
+            verb: what the person wrote, for the usage.
+            kind: the verb that lists such things.
+
+        Raises:
+            UnknownServer: no configured server fits.
+            UsageError: only a server is named.
+        """
+        names = [*self.names, *self.invalid]
+        candidates = server_candidates(asked, names, {name: server_prefix(name) for name in names})
+        if candidates:
+            return candidates[0]
+        if asked in names:
+            usage = f"mcp-actors {verb} {asked}.{kind.removesuffix('s').upper()}"
+            raise UsageError(f"name one of its {kind}: {usage} (mcp-actors {kind} {asked} lists them)")
+        raise unknown_server(asked.rpartition(".")[0] or asked, self.names)
 
     def only(self, name: str) -> Plan:
         """Give the plan that starts this server alone, and tells of nothing else."""

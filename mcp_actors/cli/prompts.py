@@ -92,7 +92,7 @@ def run_prompt(shared: GlobalOptions, own: argparse.Namespace) -> int:
 
     asked, words, is_command = _understand(own.prompt, own.words)
     plan = load_plan(shared)
-    server, rest = _which_server(asked, plan)
+    server, rest = plan.server_of(asked, "prompt", "prompts")
     return run_interruptibly(
         partial(_prompt, plan.only(server), server, rest, asked, words, is_command=is_command, form=own.output)
     )
@@ -109,19 +109,6 @@ def _understand(text: str, words: Sequence[str]) -> tuple[str, tuple[str, ...], 
     if command is None:
         raise UsageError(f"{text!r} is no command: write /mcp__server__prompt")
     return command.name, (*command.words, *words), True
-
-
-def _which_server(asked: str, plan: Plan) -> tuple[str, str]:
-    from mcp_actors.cli.configured import unknown_server
-    from mcp_actors.tools.naming import server_prefix
-
-    names = [*plan.names, *plan.invalid]
-    candidates = arguments.server_candidates(asked, names, {name: server_prefix(name) for name in names})
-    if candidates:
-        return candidates[0]
-    if asked in names:
-        raise UsageError(f"name a prompt of {asked}: mcp-actors prompt {asked}.PROMPT")
-    raise unknown_server(asked.rpartition(".")[0] or asked, plan.names)
 
 
 def _which_prompt(prompts: Sequence[Prompt], server: str, rest: str, asked: str) -> Prompt:
