@@ -23,6 +23,7 @@ from attrs import define, evolve, field, frozen
 from mcp_actors.errors import McpActorsError
 from mcp_actors.protocol.features import METHODS
 from mcp_actors.protocol.jsonrpc import decode, encode, raw_members
+from mcp_actors.protocol.listening import covers_uri
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -148,7 +149,7 @@ class ResponseCache:
 
     def invalidate_resource(self, uri: str) -> None:
         """Learn that a resource changed: it is stale, and so is what contains it (spec_client 7.8)."""
-        self._age(lambda entry: entry.uri is not None and (uri == entry.uri or uri.startswith(_folder(entry.uri))))
+        self._age(lambda entry: entry.uri is not None and covers_uri(entry.uri, uri))
 
     def forget_list(self, method: str) -> None:
         """Drop all pages: a cursor was refused, so they do not belong together (spec_client 7.5)."""
@@ -180,7 +181,3 @@ class ResponseCache:
         entry = self._entries.pop(place, None)
         if entry is not None:
             self._bytes -= len(entry.result)
-
-
-def _folder(uri: str) -> str:
-    return uri if uri.endswith("/") else uri + "/"
