@@ -7,7 +7,7 @@ import logging
 
 import pytest
 import trio
-from oauth_peer import AS, MCP, Clock, World, answer, query_of, resource_document
+from oauth_peer import AS, MCP, NOT_FOUND, Clock, World, answer, query_of, resource_document
 from oauth_wire import META, Server, send
 
 from mcp_actors.auth.desk import AuthDesk
@@ -273,6 +273,39 @@ async def test_a_step_up_without_a_person_fails_typed():
 
     with pytest.raises(AuthRequired, match="wants more: write"):
         await send(house.auth, Server(STEP))
+
+
+async def test_the_command_that_helps_with_a_step_up_is_named_whole():
+    """All scopes, those that are held too; they are a server's words, so quoted for a shell (D13)."""
+    house = House()
+    await send(house.auth, Server())
+    house.auth.prompter = None
+    greedy = (403, ['Bearer error="insufficient_scope", scope="write $(reboot)"'])
+
+    with pytest.raises(AuthRequired) as caught:
+        await send(house.auth, Server(greedy))
+
+    assert caught.value.remedy == "sign in with: mcp-actors login srv --scopes 'write $(reboot)'"
+
+
+ORIGIN = "https://mcp.example.com"
+
+
+@pytest.mark.parametrize(("method", "is_guessed"), [("server/discover", True), ("tools/list", False)])
+async def test_the_question_for_the_era_is_no_sign_of_a_modern_server(method, is_guessed):
+    """A server of 2025-03-26 that publishes nothing is asked for its era as well, and signed in to at the paths of its
+    time; one that was found to be modern is not guessed at (D21)."""
+    given = answer({"access_token": "access-1", "token_type": "Bearer"})
+    pages = {PRM: NOT_FOUND, f"{ORIGIN}/token": given, f"{ORIGIN}/register": answer({"client_id": "c"}, status=201)}
+    house = House(World(pages))
+    headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": method}
+
+    if is_guessed:
+        assert await send(house.auth, Server((401, [])), **headers) == 200
+        assert house.world.visits[0].startswith(f"{ORIGIN}/authorize?")
+    else:
+        with pytest.raises(AuthFailed, match="publishes no metadata"):
+            await send(house.auth, Server((401, [])), **headers)
 
 
 async def test_pinned_scopes_stay_pinned():
