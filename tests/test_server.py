@@ -148,6 +148,27 @@ async def test_a_watched_resource_stays_watched_when_its_server_is_defined_anew(
     assert [message["params"]["level"] for message in new.seen("logging/setLevel")] == ["warning"]
 
 
+@pytest.mark.deadline(2000)
+async def test_a_subscription_that_lived_is_asked_for_again_soon(autojump_clock: object) -> None:
+    """F02: the pauses grow while subscriptions end at once, and begin anew after one that lived for a minute."""
+    server = echo_server(revisions=MODERN_REVISIONS)
+    pauses: list[float] = []
+
+    async with open_runtime([spec("one", server)]) as runtime:
+        await runtime.wait_ready()
+        for number, life in enumerate((1, 1, 1, 100), start=1):
+            await server.wait_seen("subscriptions/listen", number)
+            await trio.sleep(life)
+            ended = trio.current_time()
+            await server.end_listens()
+            await server.wait_seen("subscriptions/listen", number + 1)
+            pauses.append(trio.current_time() - ended)
+
+    assert 15 <= pauses[0] <= 30 <= pauses[1] <= 60
+    assert 30 <= pauses[2] <= 60
+    assert 15 <= pauses[3] <= 30
+
+
 @pytest.mark.parametrize("end", ["removed", "closed"])
 async def test_watching_ends_with_what_is_watched(end: str, autojump_clock: object) -> None:
     """Invariant 1: who iterates over a server's changes or its log waits for no server that is gone for good."""

@@ -25,7 +25,15 @@ from mcp_actors.actors.bell import Bell
 from mcp_actors.errors import LocalProtocolError, McpActorsError
 from mcp_actors.protocol.clocks import CallTimeouts
 from mcp_actors.protocol.features import AskForLevel, NoLevels, StampLevel, plan_log_level
-from mcp_actors.protocol.listening import LISTEN, Again, ListenFilter, covers_uri, decide_relisten, plan_listening
+from mcp_actors.protocol.listening import (
+    LISTEN,
+    PROOF,
+    Again,
+    ListenFilter,
+    covers_uri,
+    decide_relisten,
+    plan_listening,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -209,6 +217,7 @@ class Listening:
                 await self._bell.wait()
                 continue
             error: McpActorsError | None = None
+            begun = trio.current_time()
             with trio.CancelScope() as self._open:
                 try:
                     await wire.calls.ask(LISTEN, plan.listen.to_params(), timeouts=CallTimeouts())
@@ -220,7 +229,7 @@ class Listening:
                 continue
             if wire.gone is not None:
                 return
-            failures += 1
+            failures = 1 if trio.current_time() - begun >= PROOF else failures + 1
             step = decide_relisten(error, failures, random.random())
             if not isinstance(step, Again):
                 logger.debug("[MCP:%s] = listens no more: %s", wire.server, step.reason)

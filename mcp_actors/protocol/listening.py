@@ -55,6 +55,8 @@ FIRST_BACKOFF: Final = 1.0
 MAX_BACKOFF: Final = 60.0
 # A server that ends in order means it, so it is asked again in its own time (spec_client 7.8).
 GRACEFUL_BACKOFF: Final = 30.0
+# A subscription that lived so many seconds has proved itself; an acknowledgement alone proves nothing.
+PROOF: Final = 60.0
 # Half of the pause is chance, so that a restarted server is not met by everybody at once.
 _JITTER: Final = 0.5
 # The server does not know the method, or cannot honour the filter; another try would end the same way.
@@ -185,7 +187,7 @@ def decide_relisten(error: McpActorsError | None, failures: int, chance: float) 
 
     Args:
         error: why it was lost; None when the server ended it in order.
-        failures: how often in a row it ended, this time included; an acknowledgement starts anew at 1.
+        failures: how often in a row it ended, this time included; one that lived for `PROOF` seconds starts anew at 1.
         chance: a random number from 0 to 1.
 
     Source:
