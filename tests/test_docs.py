@@ -95,7 +95,7 @@ def test_the_readme_commands_are_single_lines(section: str) -> None:
 
 
 def test_the_readme_map_is_the_houses() -> None:
-    """The map of the readme says of every room what the room says of itself."""
+    """The map of the readme says of every room, once, what the room says of itself."""
     text = (ROOT / "README.md").read_text("utf-8")
 
     rooms = {
@@ -105,6 +105,7 @@ def test_the_readme_map_is_the_houses() -> None:
 
     assert sorted(name for name, line in rooms.items() if line is None) == []
     assert [name for name, line in rooms.items() if line and f"| `{name}/` {line[1]} | {line[2]} |" not in text] == []
+    assert sorted(re.findall(r"^\| `(\w+)/` ", text, re.MULTILINE)) == sorted(rooms)
 
 
 def test_links_between_files_are_not_broken() -> None:
