@@ -35,7 +35,9 @@ def open_private_directory(path: Path) -> Path:
     Raises:
         OSError: it cannot be made, is no directory, or belongs to somebody else.
     """
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # One by one: of several at once `mkdir` makes only the last one private, and here the last two are ours.
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.mkdir(mode=0o700, exist_ok=True)
     status = path.lstat()
     if not stat.S_ISDIR(status.st_mode):
         raise NotADirectoryError(0, "no directory, or a link to one", str(path))

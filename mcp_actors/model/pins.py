@@ -77,7 +77,9 @@ class PinStore:
         document = json.dumps({"server": spec.name, "tools": pins_to_json(pins)}, indent=1) + "\n"
         path = self.path_of(spec)
         try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # One by one: of several at once `mkdir` makes only the last one private.
+            self.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.parent.mkdir(mode=0o700, exist_ok=True)
             change_file(path, lambda _: document, self.state_dir)
         except (OSError, ConfigError) as error:
             logger.warning("[MCP:%s] ! its pins cannot be kept: %s", spec.name, error)

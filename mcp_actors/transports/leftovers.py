@@ -101,7 +101,9 @@ def open_journal(directory: Path) -> Journal | None:
     if boot is None or own is None:
         return None
     try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Of several directories at once `mkdir` makes only the last one private.
+        directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        directory.mkdir(mode=0o700, exist_ok=True)
         if not _is_private(directory):
             directory.chmod(0o700)
     except OSError as error:

@@ -24,6 +24,7 @@ def test_files_and_directories_are_private_whatever_the_umask(tmp_path):
     finally:
         os.umask(before)
 
+    assert mode(tmp_path / "a") == 0o700
     assert mode(tmp_path / "a" / "b") == 0o700
     assert mode(tmp_path / "a" / "b" / "c.json") == 0o600
     assert read_private(tmp_path / "a" / "b" / "c.json") == b"x"
