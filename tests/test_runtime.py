@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 import pytest
 import trio
@@ -27,6 +28,11 @@ from mcp_actors.runtime import Runtime, open_runtime
 from mcp_actors.testing.faulty import FaultyTransport
 from mcp_actors.testing.scripted import LEGACY_REVISIONS, MODERN_REVISIONS
 from mcp_actors.transports.memory import MemoryTransport
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from mcp_actors.transports.memory import MemoryLink
 
 SETTINGS = Settings(connect_timeout=30.0)
 ERAS = {"modern": MODERN_REVISIONS, "legacy": LEGACY_REVISIONS, "both": MODERN_REVISIONS + LEGACY_REVISIONS}
@@ -403,6 +409,45 @@ async def test_backoff_follows_the_policy_and_a_connection_ends_it(autojump_cloc
     assert (status.attempt, status.next_retry, status.error) == (0, None, None)
 
 
+async def test_servers_that_were_dropped_at_once_come_back_one_by_one(autojump_clock: object) -> None:
+    """Fault 90: with jitter the tries of a whole fleet are spread over the backoff, and all servers are back soon."""
+    dropped = trio.Event()
+    starts: dict[str, list[float]] = {}
+
+    def serve_as(name: str) -> Callable[[MemoryLink], Awaitable[None]]:
+        async def serve(link: MemoryLink) -> None:
+            starts.setdefault(name, []).append(trio.current_time())
+            async with trio.open_nursery() as nursery:
+                if len(starts[name]) == 1:
+                    nursery.start_soon(_cancel_when, dropped, nursery.cancel_scope)
+                await echo_server().serve(link)
+
+        return serve
+
+    policy = RestartPolicy(backoff_first=8.0, has_jitter=True)
+    specs = [
+        spec(f"s{number}", serve_as(f"s{number}"), restart_type=RestartType.PERMANENT, restart_policy=policy)
+        for number in range(50)
+    ]
+    async with open_runtime(specs, settings=SETTINGS) as runtime:
+        await runtime.wait_ready()
+        at = trio.current_time()
+        dropped.set()
+        await trio.sleep(9)
+        states = {status.state for status in runtime.status().values()}
+
+    tries = sorted(second - at for _first, second in starts.values())
+    assert states == {ServerState.CONNECTED}
+    assert tries[-1] <= 8.1
+    # Fifty draws from (0, 8]: that no three seconds of it saw one has a chance of about 1 in 10^10.
+    assert all(any(low <= moment < low + 3 for moment in tries) for low in (0, 2.5, 5))
+
+
+async def _cancel_when(event: trio.Event, scope: trio.CancelScope) -> None:
+    await event.wait()
+    scope.cancel()
+
+
 async def test_a_call_joins_a_reconnect_in_progress(autojump_clock: object) -> None:
     """S125: a call to a server that is backing off waits for the try that is due."""
     server = echo_server()
@@ -439,6 +484,51 @@ async def test_disable_sticks_and_enable_brings_back(autojump_clock: object) -> 
 
     assert (status.state, status.phase, status.reason) == (ServerState.DISABLED, Phase.STOPPED, "user")
     assert result.text == "back"
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        "add call restart call cancelled call remove",
+        "add cancelled disable enable call remove",
+        "add remove add call disable remove",
+    ],
+)
+async def test_every_step_of_a_servers_life_may_come_from_another_task(order: str, autojump_clock: object) -> None:
+    """Fault 87: who added a server need not live for others to call, restart or remove it; a step may be cancelled."""
+    server = echo_server()
+    results: list[str] = []
+
+    async with open_runtime([], settings=SETTINGS) as runtime:
+
+        async def add() -> None:
+            await runtime.add_server(spec("one", server))
+
+        async def call() -> None:
+            await runtime.wait_ready(["one"])
+            results.append((await runtime.call_tool("one.echo", {"text": "hi"})).text)
+
+        async def cancelled() -> None:
+            with trio.CancelScope() as scope:
+                scope.cancel()
+                await runtime.restart("one")
+
+        steps = {
+            "add": add,
+            "call": call,
+            "cancelled": cancelled,
+            "restart": lambda: runtime.restart("one"),
+            "disable": lambda: runtime.disable("one"),
+            "enable": lambda: runtime.enable("one"),
+            "remove": lambda: runtime.remove_server("one"),
+        }
+        for step in order.split():
+            async with trio.open_nursery() as nursery:  # each in a task of its own, which has ended before the next
+                nursery.start_soon(steps[step])
+        left = dict(runtime.status())
+
+    assert results == ["hi"] * order.split().count("call")
+    assert left == {}
 
 
 @pytest.mark.parametrize("delay", [0.0, 1.0, 4.0])
