@@ -235,6 +235,24 @@ def test_every_setting_is_documented() -> None:
     assert sorted(name for name in names if name not in reference) == []
 
 
+def test_no_environment_and_no_headers_are_in_a_repr() -> None:
+    """Conventions, Logging: what may hold secrets by its nature is in no repr that attrs makes."""
+    shown = [
+        f"{relative(path)}: {cls.name}.{ast.unparse(line.target)}"
+        for path in FILES
+        for cls in ast.walk(tree_of(path))
+        if isinstance(cls, ast.ClassDef)
+        and any(ast.unparse(each).startswith(("define", "frozen")) for each in cls.decorator_list)
+        for line in cls.body
+        if isinstance(line, ast.AnnAssign)
+        and ast.unparse(line.target).lstrip("_") in {"environ", "environment", "headers"}
+        and "Mapping" in ast.unparse(line.annotation)
+        and "repr=" not in ast.unparse(line)
+    ]
+
+    assert shown == []
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_command_is_documented(verb: str) -> None:
     """Each verb of the command line has its entry in the reference."""

@@ -60,8 +60,8 @@ def expand(text: str, environ: Mapping[str, str], fixed: Mapping[str, str] | Non
 
 @define
 class _Walk:
-    text: str
-    environ: Mapping[str, str]
+    text: str = field(repr=False)
+    environ: Mapping[str, str] = field(repr=False)
     fixed: Mapping[str, str]
     # Position of an opening brace -> position of the one that closes it.
     closing: Mapping[int, int]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from attrs import frozen
+from attrs import field, frozen
 
 from mcp_actors.config.specs import InProcessTarget, RemoteTarget, TransportName
 from mcp_actors.errors import ConnectFailed
@@ -32,7 +32,7 @@ class Opening:
 
     settings: Settings
     # Maps variable name -> text: the base of a child's environment, the proxy variables.
-    environ: Mapping[str, str]
+    environ: Mapping[str, str] = field(repr=False)
     # Who we are, for transports over HTTP; None: only the configured headers.
     auth: Auth | None = None
     # Where children are noted for the next start's sweep; see `transports.stdio`.
