@@ -49,6 +49,7 @@ __all__ = [
     "read_refusal",
     "refuse_result",
     "rpc_error_in",
+    "shown_id",
 ]
 
 
