@@ -103,13 +103,23 @@ def run_import(shared: GlobalOptions, own: argparse.Namespace) -> int:
 def _files(path: str | None, chosen: Format, places: Places) -> list[Path]:
     if path is not None:
         return [places.cwd / path]
-    candidates = [places.home / each for each in chosen.user_paths]
+    candidates = [_user_file(each, places) for each in chosen.user_paths]
     candidates += [directory / each for directory in places.project_directories() for each in chosen.project_paths]
     found = [each for each in dict.fromkeys(candidates) if each.exists()]
     if not found:
         looked = "\n".join(f"  {each}" for each in dict.fromkeys(candidates))
         raise Refused(f"no configuration of {chosen.name} was found; name it with --path\nlooked for:\n{looked}")
     return found
+
+
+def _user_file(path: str, places: Places) -> Path:
+    """Where a program keeps what is at `path` below a home directory; ``.config`` may be elsewhere, as XDG has it."""
+    import os
+
+    config_home = os.environ.get("XDG_CONFIG_HOME", "")
+    if path.startswith(".config/") and config_home.startswith("/"):
+        return places.home / config_home / path.removeprefix(".config/")
+    return places.home / path
 
 
 def _read(path: Path, chosen: Format, destination: Destination, places: Places) -> SourceReading:

@@ -64,6 +64,20 @@ def test_a_file_of_our_own_format(home, project):
     assert json.loads(waiting.stdout)["reason"] == "pending-approval"
 
 
+@pytest.mark.parametrize(("below", "count"), [("{home}/xdg", 1), ("", 0), ("xdg", 0)], ids=["set", "empty", "relative"])
+def test_a_configuration_directory_that_is_elsewhere(below, count, home, project, monkeypatch):
+    """Programs that keep their file in ``~/.config`` keep it where ``XDG_CONFIG_HOME`` says, if that is a full path."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", below.format(home=home))
+    file = home / "xdg" / "Claude" / "claude_desktop_config.json"
+    file.parent.mkdir(parents=True)
+    file.write_text('{"mcpServers": {"d": {"command": "node"}}}')
+
+    done = run("import", "claude-desktop", "-s", "user", cwd=project)
+
+    assert done.returncode == (0 if count else 1), done.stderr
+    assert ("  d\n" in done.stderr) is bool(count)
+
+
 def test_every_format_can_be_imported():
     """The table of formats and the choices of the verb are the same."""
     assert set(FORMAT_NAMES) == set(FORMATS)
