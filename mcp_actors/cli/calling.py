@@ -50,6 +50,7 @@ def configure_call(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "words",
         nargs="*",
+        default=[],  # without it argparse says that a missing tool lacks key=value as well
         metavar="key=value",
         help="key=text (a string, or what the tool's schema plainly says), key:=json, key=@file, key:=@file",
     )

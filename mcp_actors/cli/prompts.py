@@ -80,7 +80,11 @@ def configure_prompt(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``prompt``."""
     parser.add_argument("prompt", metavar="SERVER.PROMPT", help="or its command, /mcp__server__prompt")
     parser.add_argument(
-        "words", nargs="*", metavar="key=text", help="arguments by name; after a command: its words, in order"
+        "words",
+        nargs="*",
+        default=[],  # as in `call`
+        metavar="key=text",
+        help="arguments by name; after a command: its words, in order",
     )
     parser.add_argument("--output", choices=("text", "json"), default="text", help="json: as the server sent it")
 
