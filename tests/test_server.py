@@ -106,6 +106,32 @@ async def test_list_changes_reach_the_catalog(era: str, autojump_clock: object) 
 
 
 @pytest.mark.deadline(1000)
+async def test_what_changed_while_nobody_listened_is_fetched_after_the_next_acknowledgement(
+    autojump_clock: object,
+) -> None:
+    """F02: a subscription that ended is asked for again, and then the lists are fetched, not before."""
+    server = echo_server(revisions=MODERN_REVISIONS)
+
+    async with open_runtime([spec("one", server)]) as runtime:
+        await runtime.wait_ready()
+        await server.wait_seen("subscriptions/listen", 1)
+        await trio.sleep(0.1)
+        await server.end_listens()
+        server.add_tool("late", lambda call: "new")
+        await trio.sleep(1)
+        early = runtime.catalog.resolve("one.late")
+        await server.wait_seen("subscriptions/listen", 2)
+        await trio.sleep(1)
+        late = runtime.catalog.resolve("one.late")
+
+    order = [
+        message["method"] for message in server.received if message["method"] in ("subscriptions/listen", "tools/list")
+    ]
+    assert (early, late is not None) == (None, True)
+    assert order[-2:] == ["subscriptions/listen", "tools/list"]
+
+
+@pytest.mark.deadline(1000)
 async def test_a_lost_subscription_is_asked_for_again_after_a_restart(autojump_clock: object) -> None:
     """F03, A10: a new connection subscribes to what is still watched."""
     server = library("legacy")

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.protocol.clocks import CallTimeouts
     from mcp_actors.protocol.events import Event
+    from mcp_actors.protocol.listening import ListenFilter
     from mcp_actors.protocol.types import ServerInfo
     from mcp_actors.transports.base import Transport
 
@@ -136,7 +137,7 @@ class Connection:
             if self.info is not None:
                 task_status.started(self.info)
                 nursery.start_soon(self.lists.keep_fresh)
-                nursery.start_soon(self.listening.keep, wire, self.info, self.lists)
+                nursery.start_soon(self.listening.keep, wire, self.info)
                 if transport.kind in PINGED and self.info.era is Era.LEGACY:
                     pace = {"interval": self._settings.ping_interval, "timeout": self._settings.ping_timeout}
                     nursery.start_soon(partial(keep_pinging, wire, self._strikes, **pace))
@@ -183,6 +184,10 @@ class Connection:
     def session_expired(self) -> None:
         """Have `run` renew it."""
         self._expired.set()
+
+    def listens_to(self, honoured: ListenFilter) -> None:
+        """From now on nothing is missed; what changed before is fetched."""
+        self.listening.acknowledged(honoured, self.lists)
 
     def heard(self, event: Event[Slot]) -> None:
         """Pass on log messages, and that a page is done; nobody here waits for more."""

@@ -119,6 +119,11 @@ class Listening:
         self._log_level: str | None = None
         # Whether this wire session knows it.
         self._is_level_known = False
+        # Modern: what was asked for, and what of it the server will not tell; live on its age.
+        self._asked_for = ListenFilter()
+        self.unheard = ListenFilter()
+        # Whether nobody listened for a while: then the next acknowledgement is followed by a fetch.
+        self._has_gap = False
         # Legacy: what this wire session is subscribed to.
         self._subscribed: set[str] = set()
         # Rung when what is wanted, or whom to ask, changed.
@@ -191,6 +196,13 @@ class Listening:
                 for watcher in watchers:
                     watcher.notice(uri)
 
+    def acknowledged(self, honoured: ListenFilter, lists: Lists) -> None:
+        """Learn what a server will tell of; whatever changed while nobody listened is fetched now (F02)."""
+        self.unheard = self._asked_for - honoured
+        if self._has_gap:
+            self._has_gap = False
+            lists.mark_all()
+
     def renewed(self) -> None:
         """The server began a new wire session and knows of nothing."""
         self._subscribed.clear()
@@ -202,10 +214,10 @@ class Listening:
         self._bell.set()
         self._open.cancel()
 
-    async def keep(self, wire: Wire, info: ServerInfo, lists: Lists) -> None:
+    async def keep(self, wire: Wire, info: ServerInfo) -> None:
         """Ask this server for what is wanted, and again when that changes or ends. Runs until cancelled."""
         self._subscribed.clear()
-        self._is_level_known = False
+        self._is_level_known = self._has_gap = False
         failures = 0
         while True:
             self._bell = trio.Event()
@@ -216,6 +228,7 @@ class Listening:
             if plan.listen is None:
                 await self._bell.wait()
                 continue
+            self._asked_for = plan.listen
             error: McpActorsError | None = None
             begun = trio.current_time()
             with trio.CancelScope() as self._open:
@@ -223,9 +236,9 @@ class Listening:
                     await wire.calls.ask(LISTEN, plan.listen.to_params(), timeouts=CallTimeouts())
                 except McpActorsError as lost:
                     error = lost
+            self._has_gap = True
             if self._open.cancelled_caught:
                 failures = 0
-                lists.mark_all()
                 continue
             if wire.gone is not None:
                 return
@@ -237,7 +250,6 @@ class Listening:
                 continue
             with trio.move_on_after(step.after):
                 await self._bell.wait()
-            lists.mark_all()
 
     async def _repeat_level(self, level: str, wire: Wire, info: ServerInfo) -> None:
         self._is_level_known = True
