@@ -159,6 +159,8 @@ class WebSocketTransport:
                 try:
                     shelter = await nursery.start(_shelter, shield)
                     shield.shield = True  # not before: a cancelled `start` would wait for it
+                    # Cancelled in between, the shelter has gone already.
+                    await trio.lowlevel.checkpoint_if_cancelled()
                     websocket = await self._shake_hands(wire, shelter)
                     await self._serve(websocket, wire, shelter, sink, task_status)
                 finally:
