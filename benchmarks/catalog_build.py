@@ -54,8 +54,13 @@ def pages(servers: int, tools: int) -> dict[str, bytes]:
     }
 
 
+def items_of(raw: bytes) -> list[bytes]:
+    """The undecoded tools of a ``tools/list`` result."""
+    return jsonrpc.raw_elements(jsonrpc.raw_members(raw)["tools"])
+
+
 def build(results: dict[str, bytes]) -> Catalog:
-    offers = {name: tools_from_items(name, jsonrpc.raw_items(raw, "tools")).tools for name, raw in results.items()}
+    offers = {name: tools_from_items(name, items_of(raw)).tools for name, raw in results.items()}
     return Catalog(tuple(results)).replace_servers(offers)
 
 
@@ -112,7 +117,7 @@ def main() -> int:
     changed = next(iter(results))
 
     def change() -> object:
-        tools = tools_from_items(changed, jsonrpc.raw_items(results[changed], "tools")).tools
+        tools = tools_from_items(changed, items_of(results[changed])).tools
         after = fleet.replace_server(changed, tools)
         return after.tools, list_for_model(after, previous=listing).views
 

@@ -17,7 +17,7 @@ import trio
 from attrs import evolve
 
 from mcp_actors.actors.rounds import answers_to, ask_in_rounds, ask_with_pages
-from mcp_actors.errors import McpActorsError
+from mcp_actors.errors import McpActorsError, RpcError
 from mcp_actors.protocol.clocks import CallTimeouts
 from mcp_actors.protocol.features import METHODS
 from mcp_actors.protocol.mrtr import Complete, RoundTrip
@@ -98,6 +98,8 @@ async def ask_fully(
         except McpActorsError as error:
             if error.server is None:  # of the rounds, which know of no server
                 error.server = connection.spec.name
+            if params is not None and "cursor" in params and isinstance(error, RpcError):
+                connection.cache.forget_list(method)  # the page before it, if kept, would name this cursor again
             left = deadline - trio.current_time() if deadline != math.inf else math.inf
             step = decide_call(error, tries=tries, is_repeatable=is_repeatable, remaining=left, chance=random.random())
             if not isinstance(step, Retry) or not connection.is_open:

@@ -8,17 +8,16 @@ Absent, negative or malformed is not at all.
 Rule 2: the key is method and parameters and who asks. A ``private`` answer, or one that does not say, is for those
 credentials alone; a ``public`` one is for everybody.
 Rule 3: a round of a multi-round-trip request is never kept, nor answered from here.
-Rule 4: a notification makes stale at once. What is stale may be served where a fetch failed, by whoever wants to.
+Rule 4: what a notification or a refused cursor speaks of goes at once. Nothing is served after its time.
 Rule 5: bounded by bytes and entries; what was used longest ago goes first.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 
 from mcp_actors.errors import McpActorsError
 from mcp_actors.protocol.features import METHODS
@@ -137,24 +136,18 @@ class ResponseCache:
         entry = self._find(method, params, auth)
         return entry.result if entry is not None and now < entry.fresh_until else None
 
-    def stale(self, method: str, params: JsonObject | None, auth: str | None) -> bytes | None:
-        """Find the last answer, however old, for when the server could not be asked (F06)."""
-        entry = self._find(method, params, auth)
-        return None if entry is None else entry.result
-
     def invalidate_list(self, kind: str) -> None:
-        """Learn that the list of `kind` changed: all its pages are stale."""
+        """Learn that the list of `kind` changed: all its pages go."""
         methods = _STALE_BY.get(kind, ())
-        self._age(lambda entry: entry.method in methods)
+        self._forget(lambda entry: entry.method in methods)
 
     def invalidate_resource(self, uri: str) -> None:
-        """Learn that a resource changed: it is stale, and so is what contains it (spec_client 7.8)."""
-        self._age(lambda entry: entry.uri is not None and covers_uri(entry.uri, uri))
+        """Learn that a resource changed: it goes, and so does what contains it (spec_client 7.8)."""
+        self._forget(lambda entry: entry.uri is not None and covers_uri(entry.uri, uri))
 
     def forget_list(self, method: str) -> None:
         """Drop all pages: a cursor was refused, so they do not belong together (spec_client 7.5)."""
-        for place in [place for place, entry in self._entries.items() if entry.method == method]:
-            self._drop(place)
+        self._forget(lambda entry: entry.method == method)
 
     def clear(self) -> None:
         """Drop everything: another connection, or other credentials."""
@@ -172,10 +165,9 @@ class ResponseCache:
                 return entry
         return None
 
-    def _age(self, concerns: Callable[[_Entry], bool]) -> None:
-        for place, entry in self._entries.items():
-            if concerns(entry):
-                self._entries[place] = evolve(entry, fresh_until=-math.inf)
+    def _forget(self, concerns: Callable[[_Entry], bool]) -> None:
+        for place in [place for place, entry in self._entries.items() if concerns(entry)]:
+            self._drop(place)
 
     def _drop(self, place: tuple[bytes, str | None]) -> None:
         entry = self._entries.pop(place, None)

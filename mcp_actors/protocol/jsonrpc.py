@@ -41,7 +41,6 @@ __all__ = [
     "encode_request",
     "peek_result_type",
     "raw_elements",
-    "raw_items",
     "raw_json",
     "raw_members",
     "split_batch",
@@ -247,18 +246,6 @@ def raw_elements(raw: bytes) -> list[bytes]:
         RemoteProtocolError: malformed, too deep, or no array.
     """
     return [bytes(value) for value in _decoded(_decode_elements, raw)]
-
-
-def raw_items(raw: bytes, key: str) -> list[bytes]:
-    """Give the undecoded elements of the array under `key` of a list result.
-
-    Raises:
-        RemoteProtocolError: malformed, or no array is there.
-    """
-    items = raw_members(raw).get(key)
-    if items is None:
-        raise RemoteProtocolError(reason=f"the list result has no {key!r}")
-    return raw_elements(items)
 
 
 def split_batch(raw: bytes) -> list[bytes] | None:

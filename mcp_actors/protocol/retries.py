@@ -1,7 +1,7 @@
 """Owns the decision whether what failed is tried again by itself, and when.
 
-What this is not: restarts of a server (`actors.restarts`), nor the second try after a lost session or a version error,
-which `outcomes` grants because the request certainly did not run.
+What this is not: restarts of a server and its first connects (`actors.restarts`, S119), nor the second try after a lost
+session or a version error, which `outcomes` grants because the request certainly did not run.
 
 Rules.
 Rule 1: what certainly did not run may be sent again: it did not arrive, or was turned away with 429, or with 503 and a
@@ -10,7 +10,6 @@ Rule 2: what may have run is sent again only where that does no harm, by the tab
 the tool, and where the caller allows it (B19). Annotations are claims of the server, so the caller's word is needed.
 Rule 3: ``Retry-After`` is obeyed within bounds: longer than the bound or than the call may last is no retry at all.
 Rule 4: refused credentials are never tried again blindly (S413).
-Rule 5: the first connect of a remote server is tried three times while it fails for a passing reason (S119).
 """
 
 from __future__ import annotations
@@ -27,15 +26,13 @@ if TYPE_CHECKING:
     from mcp_actors.errors import McpActorsError
     from mcp_actors.jsontypes import JsonObject
 
-__all__ = ["Retry", "RetryStep", "Surface", "decide_call", "decide_first_connect", "may_repeat"]
+__all__ = ["Retry", "RetryStep", "Surface", "decide_call", "may_repeat"]
 
 # One call and its repetitions.
 MAX_CALL_TRIES: Final = 3
-MAX_FIRST_CONNECTS: Final = 3
 # The longest pause that a server can ask for (fault 46).
 MAX_RETRY_AFTER: Final = 60.0
 FIRST_BACKOFF: Final = 0.25
-FIRST_CONNECT_BACKOFF: Final = 1.0
 MAX_BACKOFF: Final = 30.0
 # Pauses grow by up to so much, by chance, so that callers who failed together do not come back together.
 _JITTER: Final = 0.25
@@ -96,37 +93,19 @@ def decide_call(
     status = error.http_status if isinstance(error, TransportError | RpcError) else None
     asked = error.retry_after if isinstance(error, TransportError) else None
     if status == TOO_MANY_REQUESTS or (status == UNAVAILABLE and asked is not None):
-        return _pause(asked, FIRST_BACKOFF, tries, remaining, chance)
+        return _pause(asked, tries, remaining, chance)
     if isinstance(error, ConnectFailed) and error.can_retry and status is None:
-        return _pause(asked, FIRST_BACKOFF, tries, remaining, chance)
+        return _pause(asked, tries, remaining, chance)
     is_lost = isinstance(error, TransportBroken) and error.can_retry
     if is_lost and is_repeatable:
-        return _pause(asked, FIRST_BACKOFF, tries, remaining, chance)
+        return _pause(asked, tries, remaining, chance)
     return Surface("it may have run" if is_lost else "another try would end the same way")
 
 
-def decide_first_connect(error: McpActorsError | None, tries: int, *, chance: float = 0.0) -> RetryStep:
-    """Decide what follows a failed first connect of a remote server.
-
-    Args:
-        error: what it failed with; None when it was silent for too long.
-        tries: how often it was tried, this time included.
-        chance: a random number from 0 to 1.
-
-    Source:
-        S119, S413, fault 46.
-    """
-    if error is not None and not (isinstance(error, TransportError) and error.can_retry):
-        return Surface("another try would end the same way")
-    if tries >= MAX_FIRST_CONNECTS:
-        return Surface(f"tried {tries} times")
-    asked = error.retry_after if isinstance(error, TransportError) else None
-    return _pause(asked, FIRST_CONNECT_BACKOFF, tries, math.inf, chance)
-
-
-def _pause(asked: float | None, first: float, tries: int, remaining: float, chance: float) -> RetryStep:
+def _pause(asked: float | None, tries: int, remaining: float, chance: float) -> RetryStep:
     """Wait as asked, else a backoff; give up where that is too long."""
-    after = asked if asked is not None else min(MAX_BACKOFF, first * 2.0 ** (tries - 1)) * (1 + _JITTER * chance)
+    backoff = min(MAX_BACKOFF, FIRST_BACKOFF * 2.0 ** (tries - 1)) * (1 + _JITTER * chance)
+    after = backoff if asked is None else asked
     if after > MAX_RETRY_AFTER:
         return Surface(f"the server asks to wait {after:g} s, more than {MAX_RETRY_AFTER:g}")
     return Retry(max(0.0, after)) if after < remaining else Surface("the call would end before the next try")

@@ -44,6 +44,27 @@ async def test_a_fresh_answer_is_kept_and_a_notification_wipes_it_out(autojump_c
     assert (kept, renewed, expired) == (2, 3, 4)
 
 
+async def test_a_refused_cursor_drops_the_pages(autojump_clock: object) -> None:
+    """F05, spec_client 7.5: a kept page whose cursor was refused is fetched anew, not served till its time is over."""
+    server = ScriptedServer(revisions=MODERN_REVISIONS)
+    server.add_resource("note://one", "first")
+    method = "resources/templates/list"
+    page = {"resultType": "complete", "ttlMs": 60_000, "cacheScope": "public", "resourceTemplates": []}
+    server.answer_with(method, {**page, "nextCursor": "gone"}, times=1)
+    server.refuse(method, -32602, "unknown cursor", times=1)
+    server.answer_with(method, page)
+
+    async with open_runtime([spec("lib", server)]) as runtime:
+        await runtime.wait_ready()
+        lib = runtime.server("lib")
+        with pytest.raises(RpcError, match="unknown cursor"):
+            await lib.templates()
+        again = await lib.templates()
+
+    assert again == ()
+    assert [message.get("params", {}).get("cursor") for message in server.seen(method)] == [None, "gone", None]
+
+
 async def test_without_a_hint_nothing_is_kept(autojump_clock: object) -> None:
     """F05: an absent ttl is none."""
     server = ScriptedServer(revisions=MODERN_REVISIONS)

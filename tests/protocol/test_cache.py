@@ -66,7 +66,7 @@ def test_what_may_be_kept(method, params, is_kept):
 
 
 def test_an_answer_is_fresh_until_its_time():
-    """Each page has its own clock; afterwards it can only be served as stale (F05, F06)."""
+    """Each page has its own clock (F05, F06)."""
     cache = ResponseCache()
     cache.put("tools/list", None, None, answer(1000, n=1), 10.0)
     cache.put("tools/list", {"cursor": "2"}, None, answer(2000, n=2), 10.0)
@@ -74,8 +74,7 @@ def test_an_answer_is_fresh_until_its_time():
     assert cache.fresh("tools/list", {}, None, 10.999) == answer(1000, n=1)
     assert cache.fresh("tools/list", None, None, 11.0) is None
     assert cache.fresh("tools/list", {"cursor": "2"}, None, 11.0) == answer(2000, n=2)
-    assert cache.stale("tools/list", None, None) == answer(1000, n=1)
-    assert cache.stale("tools/list", {"cursor": "3"}, None) is None
+    assert cache.fresh("tools/list", {"cursor": "3"}, None, 10.0) is None
 
 
 def test_the_key_is_what_affects_the_result():
@@ -116,7 +115,7 @@ def test_the_newest_answer_replaces_the_old():
     assert len(cache) == 1
 
     cache.put("tools/list", None, "a", answer(0), 0.0)
-    assert cache.stale("tools/list", None, "a") is None
+    assert len(cache) == 0
 
 
 def test_a_list_change_makes_its_lists_stale():
@@ -136,7 +135,7 @@ def test_a_list_change_makes_its_lists_stale():
         if cache.fresh(method, None, "a", 0.0) or cache.fresh(method, {"cursor": "2"}, "b", 0.0)
     ]
     assert fresh == ["tools/list", "prompts/list"]
-    assert cache.stale("resources/list", None, "a") == answer()
+    assert len(cache) == 4
 
 
 @pytest.mark.parametrize(
@@ -166,7 +165,7 @@ def test_pages_are_dropped_together():
     assert len(cache) == 1
     cache.clear()
     assert len(cache) == 0
-    assert cache.stale("prompts/list", None, None) is None
+    assert cache.fresh("prompts/list", None, None, 0.0) is None
 
 
 def test_it_is_bounded_and_keeps_what_is_used():
@@ -177,7 +176,7 @@ def test_it_is_bounded_and_keeps_what_is_used():
     cache.fresh("resources/read", {"uri": "0"}, None, 0.0)
 
     cache.put("resources/read", {"uri": "3"}, None, answer(n=3), 0.0)
-    kept = [uri for uri in "0123" if cache.stale("resources/read", {"uri": uri}, None)]
+    kept = [uri for uri in "0123" if cache.fresh("resources/read", {"uri": uri}, None, 0.0)]
     cache.put("resources/read", {"uri": "4"}, None, answer(n=4, more="x" * len(answer(n=0))), 0.0)
 
     assert kept == ["0", "2", "3"]

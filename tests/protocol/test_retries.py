@@ -13,7 +13,7 @@ from mcp_actors.errors import (
     TransportClosed,
 )
 from mcp_actors.protocol.features import METHODS
-from mcp_actors.protocol.retries import Retry, Surface, decide_call, decide_first_connect, may_repeat
+from mcp_actors.protocol.retries import Retry, Surface, decide_call, may_repeat
 
 READ_ONLY, IDEMPOTENT = {"readOnlyHint": True}, {"idempotentHint": True}
 
@@ -86,24 +86,3 @@ def test_no_retry_outlives_its_call():
 
     assert decide_call(busy, tries=1, is_repeatable=False, remaining=5.1) == Retry(5.0)
     assert isinstance(decide_call(busy, tries=1, is_repeatable=False, remaining=5.0), Surface)
-
-
-@pytest.mark.parametrize(
-    ("error", "first", "second"),
-    [
-        (ConnectFailed(reason="refused"), Retry(1.0), Retry(2.0)),
-        (None, Retry(1.0), Retry(2.0)),
-        (ConnectFailed(reason="502", http_status=502), Retry(1.0), Retry(2.0)),
-        (ConnectFailed(reason="503", http_status=503, retry_after=2.0), Retry(2.0), Retry(2.0)),
-        (ConnectFailed(reason="503", http_status=503, retry_after=900.0), Surface, Surface),
-        (ConnectFailed(reason="404", http_status=404, can_retry=False), Surface, Surface),
-        (AuthRequired(http_status=403), Surface, Surface),
-        (RpcError(code=-32000, message="no"), Surface, Surface),
-    ],
-)
-def test_a_first_connect_is_tried_three_times(error, first, second):
-    """Transient failures only: 5xx, refused, silence; never a login or a wrong URL (S119, S413)."""
-    for tries, expected in ((1, first), (2, second), (3, Surface)):
-        step = decide_first_connect(error, tries)
-
-        assert step == expected or type(step) is expected
