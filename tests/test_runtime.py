@@ -17,6 +17,7 @@ from mcp_actors.config.settings import Settings
 from mcp_actors.config.specs import Batch, RestartPolicy, RestartType
 from mcp_actors.errors import (
     ConfigError,
+    GaveUp,
     RpcError,
     ServerNotReady,
     TransportBroken,
@@ -362,6 +363,8 @@ async def test_a_flapping_server_is_parked_and_calls_are_refused_with_the_reason
     assert (status.phase, status.reason) == (Phase.PARKED, "crash-loop")
     assert status.remedy
     assert refused.value.reason.startswith("crash-loop")
+    assert isinstance(refused.value.__cause__, GaveUp)
+    assert len(refused.value.__cause__.failures) == 6
     assert (rested, starts) == (6, 7)
 
 

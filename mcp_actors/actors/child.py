@@ -21,7 +21,7 @@ from mcp_actors.actors.listening import Listening
 from mcp_actors.actors.messages import StatusChanged
 from mcp_actors.actors.restarts import Exit, ExitKind, History, Leave, Park, RestartAfter, classify, decide, may_start
 from mcp_actors.actors.telling import REMEDIES, capability_summary, describe_end
-from mcp_actors.errors import AuthRequired, ServerNotReady, TransportClosed
+from mcp_actors.errors import AuthRequired, GaveUp, ServerNotReady, TransportClosed
 from mcp_actors.protocol.types import Era
 
 if TYPE_CHECKING:
@@ -43,6 +43,9 @@ LEGACY_VERDICT_LIFE: Final = 24 * 3600.0
 
 # Reason code of a server that stops because the whole runtime does.
 SHUTDOWN: Final = "shutdown"
+
+# Reason codes of `Park`: too many failures, and no more of them unasked.
+GIVEN_UP: Final = frozenset({"crash-loop", "gave-up"})
 
 # Reasons for being disabled that enabling does not lift.
 DECIDED_ELSEWHERE: Final = frozenset({"policy", "pending-approval", "rejected"})
@@ -312,7 +315,8 @@ class Child:
         """Bring it up if it may be, joining what is under way (S125).
 
         Raises:
-            ServerNotReady: it is disabled, may not be started again so soon, or did not come up.
+            ServerNotReady: it is disabled, may not be started again so soon, or did not come up. After too many
+                failures its cause is a `GaveUp` that lists them.
         """
         has_called = False
         while not self._is_retired:
@@ -327,7 +331,7 @@ class Child:
                     self._ring()
                 case _:
                     break
-        raise self.not_ready()
+        raise self.not_ready() from self._given_up()
 
     def not_ready(self) -> ServerNotReady | AuthRequired:
         """Why it takes no calls, as an error (S100, S417)."""
@@ -337,6 +341,11 @@ class Child:
             return AuthRequired(server=self.spec.name, reason=reason, remedy=status.remedy)
         reason = status.reason if status.error is None else f"{status.reason}: {status.error}"
         return ServerNotReady(server=self.spec.name, state=status.state, reason=reason, remedy=status.remedy)
+
+    def _given_up(self) -> GaveUp | None:
+        if self.status.reason not in GIVEN_UP:
+            return None
+        return GaveUp(server=self.spec.name, failures=self._history.failures)
 
     def _may_start(self) -> bool:
         return may_start(self._history, self.spec.restart_policy, trio.current_time())
