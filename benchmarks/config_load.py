@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from mcp_actors.loading import load_config
+from mcp_actors.files.loading import load_config
 
 # "Well under a second" for a thousand servers.
 BOUND = 0.5

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
         StdioTarget,
         TransportName,
     )
-    from mcp_actors.connectors import ConnectorSource, HttpConnectorSource, join_connectors
     from mcp_actors.elicitation.handlers import Root, SamplingAnswer, SamplingLimits, SamplingRequest
     from mcp_actors.elicitation.hooks import Hooks, read_hooks
     from mcp_actors.elicitation.policy import PreparedAnswer
@@ -62,15 +61,16 @@ if TYPE_CHECKING:
         UnknownTool,
         UnsupportedRevision,
     )
-    from mcp_actors.hosts import Questions
-    from mcp_actors.loading import LoadedConfig, load_config
+    from mcp_actors.files.loading import LoadedConfig, load_config
+    from mcp_actors.fleet.connectors import ConnectorSource, HttpConnectorSource, join_connectors
+    from mcp_actors.fleet.hosts import Questions
+    from mcp_actors.fleet.reloading import keep_reloading
+    from mcp_actors.fleet.server import Server
     from mcp_actors.model.face import ModelFace
     from mcp_actors.model.outputs import Outputs
     from mcp_actors.model.pins import PinBook, PinStore
     from mcp_actors.protocol.tasks import TaskHandle
-    from mcp_actors.reloading import keep_reloading
     from mcp_actors.runtime import Runtime, open_runtime
-    from mcp_actors.server import Server
     from mcp_actors.tools.catalog import Catalog, Tool
     from mcp_actors.tools.permissions import Rules, read_rules
     from mcp_actors.tools.pinning import PinPolicy
@@ -175,20 +175,20 @@ _HOMES = {
         *("EraChoice", "InProcessTarget", "RemoteTarget", "RestartPolicy", "RestartType", "Scope", "ServerSpec"),
         *("StdioTarget", "TransportName"),
     ),
-    "connectors": ("ConnectorSource", "HttpConnectorSource", "join_connectors"),
+    "fleet.connectors": ("ConnectorSource", "HttpConnectorSource", "join_connectors"),
     "elicitation.handlers": ("Root", "SamplingAnswer", "SamplingLimits", "SamplingRequest"),
     "elicitation.hooks": ("Hooks", "read_hooks"),
     "elicitation.policy": ("PreparedAnswer",),
     "elicitation.requests": ("Action", "Answer", "InputRequest"),
-    "hosts": ("Questions",),
-    "loading": ("LoadedConfig", "load_config"),
+    "fleet.hosts": ("Questions",),
+    "files.loading": ("LoadedConfig", "load_config"),
     "model.face": ("ModelFace",),
     "model.outputs": ("Outputs",),
     "model.pins": ("PinBook", "PinStore"),
     "protocol.tasks": ("TaskHandle",),
-    "reloading": ("keep_reloading",),
+    "fleet.reloading": ("keep_reloading",),
     "runtime": ("Runtime", "open_runtime"),
-    "server": ("Server",),
+    "fleet.server": ("Server",),
     "tools.catalog": ("Catalog", "Tool"),
     "tools.permissions": ("Rules", "read_rules"),
     "tools.pinning": ("PinPolicy",),

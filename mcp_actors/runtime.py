@@ -33,14 +33,14 @@ from mcp_actors.actors.registry import Registry
 from mcp_actors.actors.supervisor import Supervisor
 from mcp_actors.actors.toolcalls import CallOptions, call_tool, resume_task
 from mcp_actors.config.settings import read_settings
-from mcp_actors.configured import Configured
 from mcp_actors.errors import ConfigError, UnknownTool
-from mcp_actors.loading import ConfigLike
-from mcp_actors.opener import Opener
-from mcp_actors.reloading import reload
-from mcp_actors.server import Server
+from mcp_actors.files.loading import ConfigLike
+from mcp_actors.fleet.configured import Configured
+from mcp_actors.fleet.opener import Opener
+from mcp_actors.fleet.reloading import reload
+from mcp_actors.fleet.server import Server
+from mcp_actors.fleet.waking import Waker
 from mcp_actors.tools.results import ToolResult
-from mcp_actors.waking import Waker
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from mcp_actors.config.changes import Applied
     from mcp_actors.config.settings import Settings
     from mcp_actors.config.specs import Batch, ServerSpec
+    from mcp_actors.files.loading import LoadedConfig
     from mcp_actors.jsontypes import JsonObject
-    from mcp_actors.loading import LoadedConfig
     from mcp_actors.protocol.tasks import TaskHandle
     from mcp_actors.tools.catalog import Catalog, Tool
     from mcp_actors.transports.base import Transport

@@ -12,8 +12,8 @@ import trio
 from mcp_actors.auth.loopback import open_landing
 from mcp_actors.auth.store import StoreChoice
 from mcp_actors.config.specs import RemoteTarget, ServerSpec
+from mcp_actors.fleet.signing import make_desk
 from mcp_actors.runtime import open_runtime
-from mcp_actors.signing import make_desk
 from mcp_actors.testing.http_server import HttpAnswer, HttpOptions, open_http_server
 from mcp_actors.testing.synthetic import synthetic_server
 from mcp_actors.transports.fetching import exchange_once

@@ -9,7 +9,7 @@ from mcp_actors.config.specs import RemoteTarget, ServerSpec
 from mcp_actors.runtime import open_runtime
 from mcp_actors.testing.http_server import open_http_server
 from mcp_actors.testing.scripted import LEGACY_REVISIONS, MODERN_REVISIONS
-from tests.fleet import echo_server
+from tests.scripted_fleet import echo_server
 
 ERAS = {"modern": MODERN_REVISIONS, "legacy": LEGACY_REVISIONS}
 

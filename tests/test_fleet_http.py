@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 import trio
 import trio.testing
-from fleet import echo_server
+from scripted_fleet import echo_server
 
 from mcp_actors.actors.lifecycle import ServerState
 from mcp_actors.config.settings import Settings

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 import trio
 from attrs import evolve
-from fleet import PERMANENT, StepSweep, echo_server, spec
+from scripted_fleet import PERMANENT, StepSweep, echo_server, spec
 
 from mcp_actors.actors.lifecycle import Phase, ServerState
 from mcp_actors.config.settings import Settings

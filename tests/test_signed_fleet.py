@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 import trio
-from fleet import echo_server, spec
 from oauth_site import FILES, HELLO, Browser, elsewhere, fleet, open_site, remote, tool_of, wait_state
+from scripted_fleet import echo_server, spec
 
 from mcp_actors.auth import needs_auth
 from mcp_actors.auth.store import StoreChoice

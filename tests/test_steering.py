@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import trio
-from fleet import PERMANENT, echo_server, spec
+from scripted_fleet import PERMANENT, echo_server, spec
 
 from mcp_actors.actors.lifecycle import Phase, ServerState
 from mcp_actors.config.settings import Settings

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mcp_actors.elicitation.hooks import Hooks
     from mcp_actors.elicitation.policy import Policy
     from mcp_actors.elicitation.requests import Answer, InputRequest
-    from mcp_actors.hosts import Questions
+    from mcp_actors.fleet.hosts import Questions
 
 __all__ = ["Asked", "add_asked", "can_ask", "declining_host"]
 
@@ -70,7 +70,7 @@ class Asked:
             UsageError: ``--elicit ask`` without a terminal, or a root that is no directory.
             ConfigError: the prepared answers cannot be used.
         """
-        from mcp_actors.hosts import Questions
+        from mcp_actors.fleet.hosts import Questions
 
         # What stands on the terminal while a person is asked is put aside.
         self._progress: Progress | None = None
@@ -122,7 +122,7 @@ class Asked:
 def declining_host() -> Host:
     """What verbs offer that only look: servers list all that they would with a person there, and get a decline."""
     from mcp_actors.elicitation.policy import Mode, Policy
-    from mcp_actors.hosts import Questions
+    from mcp_actors.fleet.hosts import Questions
 
     return Questions(policy=Policy(mode=Mode.DECLINE)).host
 

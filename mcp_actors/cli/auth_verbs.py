@@ -46,7 +46,7 @@ _FINE: Final = frozenset({"signed-in", "configured", "silent", "none"})
 def _with_desk(verb: Callable[[AuthDesk], Awaitable[int]]) -> int:
     from mcp_actors.cli.configured import places_of
     from mcp_actors.cli.signals import run_interruptibly
-    from mcp_actors.signing import make_desk
+    from mcp_actors.fleet.signing import make_desk
 
     desk = make_desk(os.environ, state_dir=places_of().state_dir)
     return run_interruptibly(partial(verb, desk))

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from mcp_actors.cli.options import GlobalOptions
     from mcp_actors.config.policy import Policy
     from mcp_actors.config.specs import ServerSpec
+    from mcp_actors.files.places import Places
+    from mcp_actors.files.writing import Change
     from mcp_actors.jsontypes import Json, JsonObject
-    from mcp_actors.places import Places
-    from mcp_actors.writing import Change
 
 __all__ = [
     "add_scope",
@@ -173,7 +173,7 @@ def _add(own: argparse.Namespace, name: str, entry: JsonObject) -> int:
     from mcp_actors.cli.destinations import destination_of
     from mcp_actors.cli.redact import redact_entry
     from mcp_actors.config.specs import Scope
-    from mcp_actors.loading import load_choices
+    from mcp_actors.files.loading import load_choices
 
     places = places_of()
     destination = destination_of(scope_of(own), places)
@@ -215,7 +215,7 @@ def check_entry(name: str, entry: JsonObject, destination: Destination, policy: 
     from mcp_actors.config.jsonc import Document
     from mcp_actors.config.policy import decide
     from mcp_actors.config.sources import SourceText, Surroundings, read_document
-    from mcp_actors.places import read_named_file
+    from mcp_actors.files.places import read_named_file
 
     # As the file will be read: relative paths of a project's file start at its folder.
     directory = str(destination.file.parent if destination.scope == "project" else Path.cwd())
@@ -237,8 +237,8 @@ def check_entry(name: str, entry: JsonObject, destination: Destination, policy: 
 def _approve_own(spec: ServerSpec, places: Places) -> None:
     """Whoever typed the command has seen it: asking again would be noise."""
     from mcp_actors.config.remembered import remember
-    from mcp_actors.loading import CHOICES_FILE
-    from mcp_actors.writing import change_file
+    from mcp_actors.files.loading import CHOICES_FILE
+    from mcp_actors.files.writing import change_file
 
     file = places.state_dir / CHOICES_FILE
     change_file(file, lambda text: remember(text, spec, str(file)), places.state_dir)
@@ -295,7 +295,7 @@ def _only_scope_of(name: str, places: Places) -> str:
     """
     from mcp_actors.cli.destinations import destination_of
     from mcp_actors.errors import ConfigError
-    from mcp_actors.writing import plan_change
+    from mcp_actors.files.writing import plan_change
 
     found: list[str] = []
     for scope in SCOPES:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from mcp_actors.cli.options import GlobalOptions
     from mcp_actors.config.specs import ServerSpec
-    from mcp_actors.loading import LoadedConfig
-    from mcp_actors.places import Places
+    from mcp_actors.files.loading import LoadedConfig
+    from mcp_actors.files.places import Places
 
 __all__ = [
     "configure_approve",
@@ -39,8 +39,8 @@ __all__ = [
 
 def _change_choices(places: Places, change: Callable[[str | None, str], str]) -> None:
     """Change what is remembered; `change` takes the file's text and its name."""
-    from mcp_actors.loading import CHOICES_FILE
-    from mcp_actors.writing import change_file
+    from mcp_actors.files.loading import CHOICES_FILE
+    from mcp_actors.files.writing import change_file
 
     file = places.state_dir / CHOICES_FILE
     change_file(file, lambda text: change(text, str(file)), places.state_dir)
@@ -201,7 +201,7 @@ def run_reset_project_choices(shared: GlobalOptions, own: argparse.Namespace) ->
     del own
     from mcp_actors.cli.configured import places_of, read_configuration
     from mcp_actors.config.remembered import forget_project
-    from mcp_actors.loading import PROJECT_FILE
+    from mcp_actors.files.loading import PROJECT_FILE
 
     places = places_of()
     project = str(places.project)

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mcp_actors.errors import ConfigError, ServerNotAllowed, UnknownServer
-from mcp_actors.loading import MANAGED_FILE, load_config
-from mcp_actors.places import Places, is_missing
+from mcp_actors.files.loading import MANAGED_FILE, load_config
+from mcp_actors.files.places import Places, is_missing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mcp_actors.cli.fleet import Plan
     from mcp_actors.cli.options import GlobalOptions
     from mcp_actors.config.specs import ServerSpec
-    from mcp_actors.loading import LoadedConfig
+    from mcp_actors.files.loading import LoadedConfig
 
 __all__ = ["check_name", "find_spec", "places_of", "read_configuration", "refuse_when_managed", "unknown_server"]
 

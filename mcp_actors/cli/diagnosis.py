@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mcp_actors.errors import ConfigError
+    from mcp_actors.files.loading import LoadedConfig
     from mcp_actors.jsontypes import Json
-    from mcp_actors.loading import LoadedConfig
 
 __all__ = ["REMEDIES", "Finding", "explain_server", "explain_text", "find_all", "find_state", "program_of"]
 

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from mcp_actors.config.policy import Policy
     from mcp_actors.config.sources import SourceReading
     from mcp_actors.config.specs import ServerSpec
+    from mcp_actors.files.places import Places
     from mcp_actors.jsontypes import Json, JsonObject
-    from mcp_actors.places import Places
 
 __all__ = ["configure_import", "entry_of", "place_entries", "run_import"]
 
@@ -63,7 +63,7 @@ def run_import(shared: GlobalOptions, own: argparse.Namespace) -> int:
     from mcp_actors.cli.configured import places_of, refuse_when_managed
     from mcp_actors.cli.destinations import destination_of
     from mcp_actors.config.formats import FORMATS
-    from mcp_actors.loading import load_choices
+    from mcp_actors.files.loading import load_choices
 
     places = places_of()
     refuse_when_managed(places)
@@ -126,7 +126,7 @@ def _read(path: Path, chosen: Format, destination: Destination, places: Places) 
     import os
 
     from mcp_actors.config.sources import SourceText, Surroundings, read_source
-    from mcp_actors.places import read_bounded, read_named_file, unreadable
+    from mcp_actors.files.places import read_bounded, read_named_file, unreadable
 
     around = Surroundings(os.environ, str(places.cwd), str(places.home), read_file=read_named_file)
     try:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mcp_actors.actors.lifecycle import ServerStatus
     from mcp_actors.cli.fleet import Plan
     from mcp_actors.cli.options import GlobalOptions
-    from mcp_actors.configured import Fleet
+    from mcp_actors.fleet.configured import Fleet
     from mcp_actors.runtime import Runtime
 
 __all__ = ["change_line", "configure_run", "run_run"]
@@ -61,8 +61,8 @@ async def _run(shared: GlobalOptions, plan: Plan, *, is_watching: bool) -> NoRet
     import trio
 
     from mcp_actors.cli.configured import read_configuration
-    from mcp_actors.places import Places
-    from mcp_actors.reloading import keep_reloading
+    from mcp_actors.files.places import Places
+    from mcp_actors.fleet.reloading import keep_reloading
     from mcp_actors.runtime import open_runtime
 
     plan.tell()
@@ -94,7 +94,7 @@ async def _reload_on_hangup(runtime: Runtime, nursery: trio.Nursery) -> None:
 
 
 async def _reload(runtime: Fleet) -> None:
-    from mcp_actors.reloading import reload
+    from mcp_actors.fleet.reloading import reload
 
     before = {str(problem) for problem in runtime.problems}
     changes = await reload(runtime)

@@ -18,10 +18,10 @@ from attrs import define, field, frozen
 
 from mcp_actors.config.specs import RemoteTarget, StdioTarget
 from mcp_actors.errors import ConfigError, RemoteProtocolError
-from mcp_actors.places import read_bounded
+from mcp_actors.files.places import read_bounded
+from mcp_actors.files.writing import change_file
 from mcp_actors.tools.naming import normalise
 from mcp_actors.tools.pinning import PinPolicy, compare, pin_tool, pins_from_json, pins_to_json, suspended
-from mcp_actors.writing import change_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 import trio
-from fleet import StepSweep
+from scripted_fleet import StepSweep
 from trio.testing import wait_all_tasks_blocked
 
 from mcp_actors.actors.elicitor import Elicitor

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import trio
 import trio.testing
-from fleet import echo_server, spec
+from scripted_fleet import echo_server, spec
 
 from mcp_actors.actors.hosting import Host, ServerRequest
 from mcp_actors.errors import RpcError

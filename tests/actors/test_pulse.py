@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import trio
-from fleet import PERMANENT, echo_server, spec
+from scripted_fleet import PERMANENT, echo_server, spec
 
 from mcp_actors.actors.lifecycle import Phase
 from mcp_actors.actors.pulse import Strikes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import trio
-from fleet import echo_server, spec
+from scripted_fleet import echo_server, spec
 
 from mcp_actors.actors.hosting import Host, ServerRequest
 from mcp_actors.errors import RpcError, TaskEnded, TransportBroken

@@ -11,9 +11,9 @@ from mcp_actors.cli.destinations import destination_of, diff_text
 from mcp_actors.cli.diagnosis import REMEDIES, find_all
 from mcp_actors.config.specs import Scope
 from mcp_actors.errors import ServerNotAllowed
-from mcp_actors.loading import load_config
-from mcp_actors.places import Places
-from mcp_actors.writing import Change
+from mcp_actors.files.loading import load_config
+from mcp_actors.files.places import Places
+from mcp_actors.files.writing import Change
 from tests.cli.command import environment, run, server
 
 HOME = {

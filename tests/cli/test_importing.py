@@ -10,7 +10,7 @@ import pytest
 
 from mcp_actors.cli.importing import FORMAT_NAMES, place_entries
 from mcp_actors.config.formats import FORMATS
-from mcp_actors.loading import load_config
+from mcp_actors.files.loading import load_config
 from tests.cli.command import run
 from tests.config.test_formats import CASES
 

@@ -7,7 +7,7 @@ import io
 import json
 
 import pytest
-from fleet import spec
+from scripted_fleet import spec
 
 from mcp_actors.errors import RemoteProtocolError, UnknownServer, UnknownTool
 from mcp_actors.model.face import ModelFace

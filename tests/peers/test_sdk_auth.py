@@ -16,8 +16,8 @@ from mcp_actors.auth.loopback import open_landing
 from mcp_actors.auth.store import StoreChoice
 from mcp_actors.config.settings import Settings
 from mcp_actors.config.specs import RemoteTarget, RestartType, ServerSpec
+from mcp_actors.fleet.signing import auth_of, make_desk
 from mcp_actors.runtime import open_runtime
-from mcp_actors.signing import auth_of, make_desk
 from mcp_actors.transports.fetching import exchange_once
 from mcp_actors.transports.http import HttpTransport
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 import trio
-from fleet import echo_server, spec
+from scripted_fleet import echo_server, spec
 from trio.testing import wait_all_tasks_blocked
 
 from mcp_actors.actors.prompters import CallablePrompter
@@ -15,7 +15,7 @@ from mcp_actors.elicitation.hooks import read_hooks
 from mcp_actors.elicitation.policy import Mode, Policy
 from mcp_actors.elicitation.requests import Action, Answer
 from mcp_actors.errors import ActorGone, ElicitationDeclined, RpcError, TransportError
-from mcp_actors.hosts import Questions
+from mcp_actors.fleet.hosts import Questions
 from mcp_actors.runtime import open_runtime
 from mcp_actors.testing.scripted import LEGACY_REVISIONS, MODERN_REVISIONS, ScriptedServer
 

@@ -17,14 +17,14 @@ from mcp_actors.auth.store import StoreChoice
 from mcp_actors.config.settings import Settings
 from mcp_actors.config.specs import RemoteTarget, RestartType, ServerSpec
 from mcp_actors.errors import AuthFailed, AuthRequired, ConfigError
+from mcp_actors.fleet.signing import auth_of, make_desk, read_store_choice
 from mcp_actors.runtime import open_runtime
-from mcp_actors.signing import auth_of, make_desk, read_store_choice
 from mcp_actors.testing.synthetic import synthetic_command
 from mcp_actors.transports.fetching import exchange_once
 from mcp_actors.transports.http import HttpTransport
 
 pytestmark = pytest.mark.slow
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 async def get(url):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import trio
 import trio.testing
-from fleet import PERMANENT, echo_server, spec
+from scripted_fleet import PERMANENT, echo_server, spec
 
 from mcp_actors import Host, ServerRequest
 from mcp_actors.errors import LocalProtocolError, RpcError, TransportBroken, UnknownServer

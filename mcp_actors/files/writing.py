@@ -25,7 +25,7 @@ from attrs import frozen
 
 from mcp_actors.config.jsonc import decode_text, mark_of
 from mcp_actors.errors import ConfigError
-from mcp_actors.places import read_bounded, unreadable
+from mcp_actors.files.places import read_bounded, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -14,7 +14,7 @@ import pytest
 
 from mcp_actors.config.editing import set_value
 from mcp_actors.errors import ConfigError
-from mcp_actors.writing import Change, change_file, plan_change
+from mcp_actors.files.writing import Change, change_file, plan_change
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -198,7 +198,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from mcp_actors.config.editing import set_value
-from mcp_actors.writing import change_file
+from mcp_actors.files.writing import change_file
 file, state, writer = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
 print("ready", flush=True)
 sys.stdin.readline()

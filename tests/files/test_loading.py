@@ -13,7 +13,7 @@ from mcp_actors.config.approvals import Approvals, definition_hash
 from mcp_actors.config.remembered import remember, switch
 from mcp_actors.config.sources import SourceReading
 from mcp_actors.config.specs import InProcessTarget, RemoteTarget, Scope, ServerSpec, StdioTarget
-from mcp_actors.loading import (
+from mcp_actors.files.loading import (
     APPROVE_PROJECT,
     CHOICES_FILE,
     LoadedConfig,
@@ -22,7 +22,7 @@ from mcp_actors.loading import (
     specs_from_mapping,
     with_readings,
 )
-from mcp_actors.places import Places, read_bounded
+from mcp_actors.files.places import Places, read_bounded
 
 
 @pytest.fixture

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mcp_actors.actors.registry import Snapshot
-    from mcp_actors.configured import Configured
-    from mcp_actors.opener import Opener
+    from mcp_actors.fleet.configured import Configured
+    from mcp_actors.fleet.opener import Opener
 
 __all__ = ["Fleet", "Waker"]
 

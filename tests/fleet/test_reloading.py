@@ -12,14 +12,14 @@ import pytest
 import trio
 import trio.testing
 from attrs import evolve
-from fleet import echo_server, spec
+from scripted_fleet import echo_server, spec
 
 from mcp_actors.actors.lifecycle import Phase, ServerState
 from mcp_actors.config.changes import Applied
 from mcp_actors.config.settings import Settings
 from mcp_actors.errors import ActorGone, McpActorsError, TransportClosed, UnknownServer
-from mcp_actors.loading import LoadedConfig, load_config
-from mcp_actors.reloading import keep_reloading, take_prints, watched_files
+from mcp_actors.files.loading import LoadedConfig, load_config
+from mcp_actors.fleet.reloading import keep_reloading, take_prints, watched_files
 from mcp_actors.runtime import open_runtime
 
 if TYPE_CHECKING:

@@ -60,7 +60,7 @@ class Opener:
     @cached_property
     def desk(self) -> AuthDesk:
         """Who we are towards the servers of this runtime."""
-        from mcp_actors.signing import make_desk
+        from mcp_actors.fleet.signing import make_desk
 
         return make_desk(self.environ, state_dir=self.state_dir, prompter=self.prompter)
 
@@ -76,7 +76,7 @@ class Opener:
         """
         auth = None
         if isinstance(spec.target, RemoteTarget):
-            from mcp_actors.signing import auth_of, extensions_of
+            from mcp_actors.fleet.signing import auth_of, extensions_of
 
             auth = auth_of(self.desk, spec)
             self._extensions[spec.name] = extensions_of(auth)

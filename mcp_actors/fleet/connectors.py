@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_actors.config.changes import Applied
-    from mcp_actors.configured import Fleet
+    from mcp_actors.fleet.configured import Fleet
 
 __all__ = ["ConnectorSource", "HttpConnectorSource", "join_connectors"]
 

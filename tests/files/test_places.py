@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_actors.places import Places, is_missing, read_bounded, read_named_file, unreadable
+from mcp_actors.files.places import Places, is_missing, read_bounded, read_named_file, unreadable
 
 
 def test_places_follow_the_environment(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ from mcp_actors.config.sources import (
 )
 from mcp_actors.config.specs import Scope
 from mcp_actors.errors import ConfigError, ServerNotAllowed
-from mcp_actors.places import Places, is_missing, read_bounded, read_named_file, unreadable
+from mcp_actors.files.places import Places, is_missing, read_bounded, read_named_file, unreadable
 from mcp_actors.tools.naming import normalise
 
 if TYPE_CHECKING:

@@ -24,14 +24,14 @@ from attrs import define, field
 
 from mcp_actors.config.changes import Applied
 from mcp_actors.errors import ConfigError
-from mcp_actors.loading import CHOICES_FILE, MANAGED_FILE, PROJECT_FILE
-from mcp_actors.places import Places
+from mcp_actors.files.loading import CHOICES_FILE, MANAGED_FILE, PROJECT_FILE
+from mcp_actors.files.places import Places
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
     from types import ModuleType
 
-    from mcp_actors.configured import Fleet
+    from mcp_actors.fleet.configured import Fleet
 
 __all__ = ["DEBOUNCE", "keep_reloading", "reload", "take_prints", "watch_config", "watched_files"]
 

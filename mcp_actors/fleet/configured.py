@@ -22,7 +22,7 @@ from mcp_actors.config.policy import apply_policy
 from mcp_actors.config.sources import SourceReading
 from mcp_actors.config.specs import Scope, ServerSpec
 from mcp_actors.errors import ConfigError, UnknownServer
-from mcp_actors.loading import ConfigLike, LoadedConfig, load_any, with_readings
+from mcp_actors.files.loading import ConfigLike, LoadedConfig, load_any, with_readings
 from mcp_actors.tools.naming import normalise, server_prefix
 
 if TYPE_CHECKING:

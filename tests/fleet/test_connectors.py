@@ -9,14 +9,14 @@ import pytest
 import trio
 import trio.testing
 from attrs import define
-from fleet import echo_server, spec
+from scripted_fleet import echo_server, spec
 
 from mcp_actors.actors.lifecycle import ServerState
 from mcp_actors.config.sources import SourceReading
 from mcp_actors.config.specs import RemoteTarget, Scope, ServerSpec
-from mcp_actors.connectors import MAX_LIST_BYTES, HttpConnectorSource, join_connectors
 from mcp_actors.errors import TransportBroken
-from mcp_actors.loading import LoadedConfig
+from mcp_actors.files.loading import LoadedConfig
+from mcp_actors.fleet.connectors import MAX_LIST_BYTES, HttpConnectorSource, join_connectors
 from mcp_actors.runtime import open_runtime
 from tests.transports.http_peer import CUT, HOLD, Reply, json_reply, open_peer
 
@@ -143,7 +143,7 @@ async def test_an_http_source_that_misbehaves_is_a_problem(reply: Reply, words: 
 
 async def test_an_http_source_that_never_ends_is_left_at_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bounded in time, whatever trickles."""
-    monkeypatch.setattr("mcp_actors.connectors.FETCH_SECONDS", 0.2)
+    monkeypatch.setattr("mcp_actors.fleet.connectors.FETCH_SECONDS", 0.2)
     with trio.fail_after(10):
         async with open_peer(lambda _: Reply(200, [], [b"{", HOLD])) as peer, open_runtime([]) as runtime:
             await join_connectors(runtime, HttpConnectorSource(peer.url))

@@ -1,0 +1,1 @@
+"""[wire] What lies on disk."""

@@ -1,0 +1,1 @@
+"""[live] What runs together."""
