@@ -369,3 +369,29 @@ async def test_a_flood_leaves_the_others_their_turn(line: bytes, count: int) -> 
 
     # Two turns, where the scheduler lets the reader go last in one round and first in the next.
     assert 0 < most <= 2 * max(1, TURN_BYTES // (len(line) + MESSAGE_BYTES) + 1)
+
+
+def resident_bytes() -> int:
+    """What this process holds in memory now."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs procfs")
+async def test_a_gigabyte_of_noise_costs_no_memory() -> None:
+    """Fault 9 without end: of what is no message only the count and the last few lines stay, within 16 MB."""
+    lines = 1_000_000_000 // 60_000
+    flood = f"for _ in range({lines}): os.write(1, b'j' * 59_999 + b'\\n')"
+    code = f"import os\n{flood}\nos.write(1, b'{{}}\\n')\nos.read(0, 1)"
+    target = StdioTarget(sys.executable, ("-S", "-E", "-c", code))
+    most = 0
+    with trio.fail_after(120), nobody_left():
+        async with opened(StdioTransport(ServerSpec("noise", target), SHORT, environ=dict(os.environ))) as wire:
+            before = resident_bytes()
+            while not wire.sink.raw:
+                await trio.lowlevel.checkpoint()
+                most = max(most, resident_bytes())
+        noise = wire.transport.diagnostics().noise_count
+
+    assert noise == lines
+    assert most - before < 16_000_000
