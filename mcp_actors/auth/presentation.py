@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Bearer", "Dpop", "Presentation", "make_presentation"]
 
-NONCE_HEADER: Final = "dpop-nonce"
 # Origins whose nonces are kept: an authorization server, a resource server, and where they moved to.
 MAX_NONCES: Final = 8
 MAX_NONCE_CHARS: Final = 1024

@@ -48,8 +48,6 @@ class Settings:
     drain_timeout: float = 30.0
     # Registry updates are collected for so long, from the first one (S366).
     publish_window: float = 0.016
-    # MCP_DEBUG (S349).
-    is_debug: bool = False
 
 
 class SettingsRead(NamedTuple):
@@ -98,6 +96,5 @@ def read_settings(environ: Mapping[str, str]) -> SettingsRead:
         idle_timeout=seconds_or_off("CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT", 1000),
         local_batch=int(number("MCP_SERVER_CONNECTION_BATCH_SIZE", default.local_batch, 1, 1)),
         remote_batch=int(number("MCP_REMOTE_SERVER_CONNECTION_BATCH_SIZE", default.remote_batch, 1, 1)),
-        is_debug=environ.get("MCP_DEBUG", "").strip().lower() in TRUE_WORDS,
     )
     return SettingsRead(settings, tuple(warnings))

@@ -40,7 +40,7 @@ from mcp_actors.config.sources import (
 from mcp_actors.config.specs import Scope
 from mcp_actors.errors import ConfigError, ServerNotAllowed
 from mcp_actors.files.places import Places, is_missing, read_bounded, read_named_file, unreadable
-from mcp_actors.tools.naming import normalise
+from mcp_actors.tools.naming import normalise_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -126,7 +126,7 @@ def load_config(
         readings += _read_plugins(plugins or {}, around)
         readings += _read_project_files(places, around)
     readings += [_read_config(item, number, places.cwd, around) for number, item in enumerate(configs, start=1)]
-    return assemble(readings, choices, normalise)
+    return assemble(readings, choices, normalise_server)
 
 
 def load_any(config: ConfigLike, environ: Mapping[str, str]) -> LoadedConfig:
@@ -169,7 +169,7 @@ def with_readings(
             reading for reading in late if reading.scope is Scope.CLAUDEAI and loaded.choices.are_connectors_managed
         ]
     readings = [*loaded.readings, *late]
-    return assemble(readings, loaded.choices, normalise, needs_auth=needs_auth, is_exclusive=loaded.is_exclusive)
+    return assemble(readings, loaded.choices, normalise_server, needs_auth=needs_auth, is_exclusive=loaded.is_exclusive)
 
 
 def specs_from_mapping(
@@ -186,7 +186,7 @@ def specs_from_mapping(
     `choices` are those of `load_choices` where the policy of the machine is to hold.
     """
     reading = read_mapping(mapping, environ, source, scope, is_unset_fatal=is_unset_fatal)
-    return assemble([reading], choices, normalise)
+    return assemble([reading], choices, normalise_server)
 
 
 # ── sources ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -307,7 +307,7 @@ def _exclusive(path: Path, configs: Sequence[ConfigInput], around: Surroundings,
             category="not_allowed",
         )
         reading = evolve(reading, problems=(*reading.problems, refusal))
-    return assemble([reading], choices, normalise, is_exclusive=True)
+    return assemble([reading], choices, normalise_server, is_exclusive=True)
 
 
 def _choices(places: Places, environ: Mapping[str, str], claude: _ClaudeJson) -> Choices:

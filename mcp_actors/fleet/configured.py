@@ -23,7 +23,7 @@ from mcp_actors.config.sources import SourceReading
 from mcp_actors.config.specs import Scope, ServerSpec
 from mcp_actors.errors import ConfigError, UnknownServer
 from mcp_actors.files.loading import ConfigLike, LoadedConfig, load_any, with_readings
-from mcp_actors.tools.naming import normalise, server_prefix
+from mcp_actors.tools.naming import normalise_server, server_prefix
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -109,7 +109,7 @@ class Configured:
         Raises:
             ConfigError: it cannot be read at all.
         """
-        fresh = keep_last_good(self.loaded, self._reread(), normalise)
+        fresh = keep_last_good(self.loaded, self._reread(), normalise_server)
         return with_readings(fresh, tuple(self._late.values())) if self._late else fresh
 
     def is_stale(self) -> bool:

@@ -21,7 +21,7 @@ __all__ = [
     "callable_name",
     "is_parseable",
     "normalise",
-    "normalise_connector",
+    "normalise_server",
     "parse",
     "server_prefix",
 ]
@@ -31,6 +31,8 @@ MAX_CALLABLE_NAME_CHARS: Final = 64
 HEAD: Final = "mcp"
 SEPARATOR: Final = "__"
 HASH_CHARS: Final = 8
+# How the display names of an account's connectors begin.
+CONNECTOR: Final = "claude.ai "
 
 _NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_-]")
 _UNDERSCORES = re.compile(r"_+")
@@ -52,19 +54,20 @@ def normalise(text: str) -> str:
     return _NOT_ALLOWED.sub("_", text)
 
 
-def normalise_connector(text: str) -> str:
-    """Normalise the display name of a claude.ai connector: runs of underscores become one, ends are trimmed.
+def normalise_server(name: str) -> str:
+    """Normalise a server's name; of a claude.ai connector's display name runs of underscores become one, ends go.
 
     Source:
-        S181: "Slack (2)" would otherwise give a name that cannot be parsed back.
+        S181: "claude.ai Slack (2)" would otherwise give a name that cannot be parsed back.
     """
-    return _UNDERSCORES.sub("_", normalise(text)).strip("_")
+    normal = normalise(name)
+    return _UNDERSCORES.sub("_", normal).strip("_") if name.startswith(CONNECTOR) else normal
 
 
 @lru_cache(maxsize=1_024)
 def server_prefix(server: str) -> str:
     """Begin of a server's callable names with the separator, so that ``git`` never means ``github`` (S177, S367)."""
-    return f"{HEAD}{SEPARATOR}{normalise(server)}{SEPARATOR}"
+    return f"{HEAD}{SEPARATOR}{normalise_server(server)}{SEPARATOR}"
 
 
 def callable_name(
@@ -110,5 +113,5 @@ def parse(name: str) -> ParsedName | None:
 
 def is_parseable(server: str) -> bool:
     """Whether the names of this server's tools can be parsed back; if not, a warning is due (S180)."""
-    name = normalise(server)
+    name = normalise_server(server)
     return bool(name) and SEPARATOR not in name and not name.endswith("_")

@@ -35,7 +35,6 @@ __all__ = [
     "Rules",
     "Verdict",
     "decide",
-    "parse_mode",
     "parse_rule",
     "read_rules",
 ]
@@ -68,7 +67,7 @@ class Verdict(enum.StrEnum):
 
 
 class Mode(enum.StrEnum):
-    """How a host treats calls that no rule speaks of (S235)."""
+    """How a host treats calls that no rule speaks of; ``manual`` is read as the default (S235)."""
 
     DEFAULT = "default"
     ACCEPT_EDITS = "acceptEdits"
@@ -77,14 +76,9 @@ class Mode(enum.StrEnum):
     DONT_ASK = "dontAsk"
     BYPASS = "bypassPermissions"
 
-
-def parse_mode(text: str) -> Mode:
-    """Read the name of a mode; ``manual`` is another word for the default (S235).
-
-    Raises:
-        ValueError: there is no such mode.
-    """
-    return Mode.DEFAULT if text == "manual" else Mode(text)
+    @classmethod
+    def _missing_(cls, value: object) -> Mode | None:
+        return cls.DEFAULT if value == "manual" else None
 
 
 def _glob(pattern: str) -> re.Pattern[str]:

@@ -35,7 +35,6 @@ __all__ = [
     "is_clean_json",
     "is_list",
     "is_removed",
-    "removed_count",
 ]
 
 # A schema or result that nests deeper is nobody's; below Python's own recursion limit with room for the caller.
@@ -158,11 +157,6 @@ def clean_text(text: str, *, keep_emoji: bool = False) -> str:
             quoted, not for names and descriptions.
     """
     return _clean(text, keep_emoji=keep_emoji)[0]
-
-
-def removed_count(text: str, *, keep_emoji: bool = False) -> int:
-    """Count the code points that cleaning `text` takes away."""
-    return _clean(text, keep_emoji=keep_emoji)[1]
 
 
 def is_clean_json(raw: bytes) -> bool:

@@ -13,7 +13,7 @@ from mcp_actors.tools.naming import (
     callable_name,
     is_parseable,
     normalise,
-    normalise_connector,
+    normalise_server,
     parse,
     server_prefix,
 )
@@ -86,12 +86,19 @@ def test_is_parseable(server: str, expected: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("display", "expected"),
-    [("claude.ai Slack", "claude_ai_Slack"), ("claude.ai Slack (2)", "claude_ai_Slack_2"), ("(x)", "x")],
+    ("name", "expected"),
+    [
+        ("claude.ai Slack", "claude_ai_Slack"),
+        ("claude.ai Slack (2)", "claude_ai_Slack_2"),
+        ("claude.ai", "claude_ai"),
+        ("Slack (2)", "Slack__2_"),
+    ],
 )
-def test_normalise_connector(display: str, expected: str) -> None:
-    """Connector names collapse and trim underscores so that they parse back (S181)."""
-    assert normalise_connector(display) == expected
+def test_normalise_server(name: str, expected: str) -> None:
+    """Connector names alone collapse and trim underscores, so that they parse back (S181)."""
+    assert normalise_server(name) == expected
+    assert server_prefix(name) == f"mcp__{expected}__"
+    assert is_parseable(name) is ("__" not in expected)
 
 
 @given(st.text())
@@ -109,7 +116,7 @@ def test_names_make_a_round_trip(server: str, tool: str) -> None:
     """A name made of a parseable server parses back into both normal forms."""
     name = callable_name(server, tool)
 
-    assert parse(name) == (normalise(server), normalise(tool))
+    assert parse(name) == (normalise_server(server), normalise(tool))
     assert name.startswith(server_prefix(server))
 
 

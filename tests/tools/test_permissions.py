@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_actors.tools.permissions import Mode, Question, Rule, RuleText, Verdict, decide, parse_mode, read_rules
+from mcp_actors.tools.permissions import Mode, Question, Rule, RuleText, Verdict, decide, read_rules
 
 ALLOW, ASK, DENY = Verdict
 
@@ -195,9 +195,9 @@ def test_keys_and_their_aliases() -> None:
 
 def test_modes_by_name() -> None:
     """Modes are read by their names, with one alias (S235)."""
-    assert (parse_mode("manual"), parse_mode("plan")) == (Mode.DEFAULT, Mode.PLAN)
+    assert (Mode("manual"), Mode("plan")) == (Mode.DEFAULT, Mode.PLAN)
     with pytest.raises(ValueError, match="yolo"):
-        parse_mode("yolo")
+        Mode("yolo")
 
 
 def naive(pattern: str, text: str) -> bool:
