@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PINGED", "Strikes", "keep_pinging"]
 
-# Transports whose connection can die unnoticed (S127).
-PINGED: Final = frozenset({"sse", "ws"})
+# Transports whose connection can die unnoticed (S127). A WebSocket is not among them: it pings by itself, in any era.
+PINGED: Final = frozenset({"sse"})
 MAX_STRIKES: Final = 3
 
 

@@ -41,7 +41,7 @@ class Settings:
     stop_interrupt: float = 2.0
     stop_terminate: float = 2.0
     stop_reap: float = 2.0
-    # A ping into a silence of so long, and how long its answer may take: sse and ws, legacy era (S127).
+    # A ping into a silence of so long, and how long its answer may take: sse, in the legacy era, and ws (S127).
     ping_interval: float = 30.0
     ping_timeout: float = 10.0
     # What calls in flight to a server that a reload changed have to end, before they are failed.

@@ -9,8 +9,9 @@ Rules.
 - What was accepted by `send` is written by one task, in order; a cancelled caller never leaves half a frame.
 - Nothing queues without bound: messages are handed on one by one, `OUTBOX_FRAMES` wait to be written, and a message
   over the bound ends the wire.
-- Liveness is ours to watch: after a silence of `ping_interval` a ping goes out, and when nothing is heard for
-  `ping_timeout` the wire is broken. A large message that is still moving counts as a sign of life.
+- Liveness is ours to watch, and nobody else's (S127; `actors.pulse` watches SSE): after a silence of `ping_interval` a
+  ping goes out, and when nothing is heard for `ping_timeout` the wire is broken. A large message that is still moving
+  counts as a sign of life.
 - On leaving, what was accepted is written and the close handshake made, both within a second (S144).
 """
 
@@ -60,9 +61,6 @@ SUBPROTOCOL: Final = "mcp"
 OUTBOX_FRAMES: Final = 16
 READ_BYTES: Final = 64 * 1024
 LEAVE_SECONDS: Final = 1.0
-# As the liveness check of other remote servers (S127).
-PING_INTERVAL: Final = 30.0
-PING_TIMEOUT: Final = 10.0
 # Close codes of RFC 6455.
 UNSUPPORTED_DATA: Final = 1003
 TOO_BIG: Final = 1009
@@ -96,18 +94,14 @@ class WebSocketTransport:
         *,
         environ: Mapping[str, str] | None = None,
         dial: Dial = dial,
-        ping_interval: float = PING_INTERVAL,
-        ping_timeout: float = PING_TIMEOUT,
     ) -> None:
         """Describe the transport; nothing is opened.
 
         Args:
             spec: its target is a `RemoteTarget` with a ws or wss URL.
-            settings: for the bound of a message.
+            settings: for the bound of a message and the pace of pings.
             environ: maps variable name -> text, for the proxy variables; None: no proxy.
             dial: opens the stream.
-            ping_interval: seconds of silence before we ask whether the peer is there.
-            ping_timeout: seconds that it has to say anything.
 
         Raises:
             ConfigError: a configured header cannot be sent.
@@ -122,7 +116,7 @@ class WebSocketTransport:
         self._max_bytes = settings.max_message_bytes
         self._environ = environ
         self._dial = dial
-        self._ping_interval, self._ping_timeout = ping_interval, ping_timeout
+        self._ping_interval, self._ping_timeout = settings.ping_interval, settings.ping_timeout
         # What is to be written; None before the wire is open.
         self._outgoing: trio.MemorySendChannel[bytes] | None = None
         self._sink: Sink | None = None
