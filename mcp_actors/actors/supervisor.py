@@ -17,7 +17,6 @@ Rules.
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, Final
 
 import trio
@@ -40,7 +39,8 @@ from mcp_actors.actors.messages import (
     SupervisorMessage,
 )
 from mcp_actors.config.specs import Batch
-from mcp_actors.errors import McpActorsError, ServerNotReady, UnknownServer
+from mcp_actors.errors import McpActorsError, ServerNotReady
+from mcp_actors.tools.naming import unknown_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -264,8 +264,7 @@ class Supervisor:
         try:
             return self._tended[name]
         except KeyError:
-            nearest = difflib.get_close_matches(name, self._tended, n=3)
-            raise UnknownServer(name=name, nearest=tuple(nearest)) from None
+            raise unknown_server(name, self._tended) from None
 
     def __repr__(self) -> str:
         connecting = {batch.value: limiter.borrowed_tokens for batch, limiter in self.permits.items()}

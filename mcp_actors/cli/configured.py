@@ -10,9 +10,10 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from mcp_actors.errors import ConfigError, ServerNotAllowed, UnknownServer
+from mcp_actors.errors import ConfigError, ServerNotAllowed
 from mcp_actors.files.loading import MANAGED_FILE, load_config
 from mcp_actors.files.places import Places, is_missing
+from mcp_actors.tools.naming import unknown_server
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,9 +21,10 @@ if TYPE_CHECKING:
     from mcp_actors.cli.fleet import Plan
     from mcp_actors.cli.options import GlobalOptions
     from mcp_actors.config.specs import ServerSpec
+    from mcp_actors.errors import UnknownServer
     from mcp_actors.files.loading import LoadedConfig
 
-__all__ = ["check_name", "find_spec", "places_of", "read_configuration", "refuse_when_managed", "unknown_server"]
+__all__ = ["check_name", "find_spec", "no_such_server", "places_of", "read_configuration", "refuse_when_managed"]
 
 # S033: what `add` takes. Files may hold others.
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
@@ -90,13 +92,11 @@ def find_spec(known: LoadedConfig | Plan, name: str) -> ServerSpec:
     for problem in known.problems:
         if problem.server == name:
             raise problem
-    raise unknown_server(name, [spec.name for spec in known.specs])
+    raise no_such_server(name, [spec.name for spec in known.specs])
 
 
-def unknown_server(name: str, names: Sequence[str]) -> UnknownServer:
+def no_such_server(name: str, names: Sequence[str]) -> UnknownServer:
     """Make the error for a name that nothing answers to; it lists what exists."""
-    from difflib import get_close_matches
-
-    error = UnknownServer(name=name, nearest=get_close_matches(name, names, n=3, cutoff=0.5))
+    error = unknown_server(name, names)
     error.add_note(f"configured: {', '.join(names)}" if names else "no server is configured")
     return error

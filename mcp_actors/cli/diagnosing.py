@@ -128,14 +128,14 @@ def configure_why(parser: argparse.ArgumentParser) -> None:
 def run_why(shared: GlobalOptions, own: argparse.Namespace) -> int:
     """Explain one server; 0 when it is explained, with ``--connect`` as ``get``."""
     from mcp_actors.cli import render
-    from mcp_actors.cli.configured import places_of, read_configuration, unknown_server
+    from mcp_actors.cli.configured import no_such_server, places_of, read_configuration
     from mcp_actors.cli.diagnosis import explain_server, explain_text
 
     loaded = read_configuration(shared)
     names = [spec.name for spec in loaded.specs]
     known = {*names, *(problem.server for problem in loaded.problems), *(lost.name for lost in loaded.shadowed)}
     if own.name not in known:
-        raise unknown_server(own.name, names)
+        raise no_such_server(own.name, names)
     shown = explain_server(own.name, loaded, os.environ, str(places_of().cwd))
     code = exits.OK
     if own.connect and shown["runs"]:

@@ -15,7 +15,7 @@ from attrs import evolve, frozen
 
 from mcp_actors.cli import exits, output
 from mcp_actors.cli.arguments import server_candidates
-from mcp_actors.cli.configured import find_spec, places_of, read_configuration, unknown_server
+from mcp_actors.cli.configured import find_spec, no_such_server, places_of, read_configuration
 from mcp_actors.cli.debuglog import install_log
 from mcp_actors.cli.exits import UsageError
 from mcp_actors.cli.progress import fleet_text, open_progress
@@ -106,7 +106,7 @@ class Plan:
         if asked in names:
             usage = f"mcp-actors {verb} {asked}.{kind.removesuffix('s').upper()}"
             raise UsageError(f"name one of its {kind}: {usage} (mcp-actors {kind} {asked} lists them)")
-        raise unknown_server(asked.rpartition(".")[0] or asked, self.names)
+        raise no_such_server(asked.rpartition(".")[0] or asked, self.names)
 
     def only(self, name: str) -> Plan:
         """Give the plan that starts this server alone, and tells of nothing else."""

@@ -8,7 +8,6 @@ was removed comes back when its definition changes.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Mapping
 from functools import partial
 from pathlib import Path
@@ -21,9 +20,9 @@ from mcp_actors.config.changes import Applied, compare, is_same, keep_last_good
 from mcp_actors.config.policy import apply_policy
 from mcp_actors.config.sources import SourceReading
 from mcp_actors.config.specs import Scope, ServerSpec
-from mcp_actors.errors import ConfigError, UnknownServer
+from mcp_actors.errors import ConfigError
 from mcp_actors.files.loading import ConfigLike, LoadedConfig, load_any, with_readings
-from mcp_actors.tools.naming import normalise_server, server_prefix
+from mcp_actors.tools.naming import normalise_server, server_prefix, unknown_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -92,8 +91,7 @@ class Configured:
         try:
             return self.specs[name]
         except KeyError:
-            nearest = difflib.get_close_matches(name, self.specs, n=3)
-            raise UnknownServer(name=name, nearest=tuple(nearest)) from None
+            raise unknown_server(name, self.specs) from None
 
     def servers_of(self, tool: str) -> list[str]:
         """Servers whose tool this name may be."""

@@ -13,7 +13,12 @@ from __future__ import annotations
 import hashlib
 import re
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from mcp_actors.errors import UnknownServer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = [
     "MAX_CALLABLE_NAME_CHARS",
@@ -24,6 +29,7 @@ __all__ = [
     "normalise_server",
     "parse",
     "server_prefix",
+    "unknown_server",
 ]
 
 # The strictest model interface in use takes 64 (fault 82).
@@ -115,3 +121,10 @@ def is_parseable(server: str) -> bool:
     """Whether the names of this server's tools can be parsed back; if not, a warning is due (S180)."""
     name = normalise_server(server)
     return bool(name) and SEPARATOR not in name and not name.endswith("_")
+
+
+def unknown_server(name: str, known: Iterable[str]) -> UnknownServer:
+    """Make the error for a name that no server has; it tells the nearest of those that are known."""
+    from difflib import get_close_matches  # costs a millisecond, and is needed for mistakes alone
+
+    return UnknownServer(name=name, nearest=tuple(get_close_matches(name, list(known), n=3, cutoff=0.5)))

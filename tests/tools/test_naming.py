@@ -16,6 +16,7 @@ from mcp_actors.tools.naming import (
     normalise_server,
     parse,
     server_prefix,
+    unknown_server,
 )
 
 SAFE = re.compile(r"[a-zA-Z0-9_-]*\Z")
@@ -144,3 +145,14 @@ def test_long_names_that_begin_alike_stay_apart() -> None:
 def test_a_longer_bound_leaves_the_name_whole() -> None:
     """The bound is the caller's to choose."""
     assert callable_name("s" * 40, "t" * 60, max_chars=128) == f"mcp__{'s' * 40}__{'t' * 60}"
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [("githb", ("github", "gitlab")), ("time", ("time-zone",)), ("xyz", ())],
+)
+def test_an_unknown_server_has_neighbours(name: str, nearest: tuple[str, ...]) -> None:
+    """The error for a name that no server has tells at most three that look like it, the likest first."""
+    error = unknown_server(name, {"gitlab": 1, "github": 2, "time-zone": 3})
+
+    assert (error.name, error.nearest) == (name, nearest)
