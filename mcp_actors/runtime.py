@@ -37,7 +37,6 @@ from mcp_actors.errors import ConfigError, UnknownTool
 from mcp_actors.files.loading import ConfigLike
 from mcp_actors.fleet.configured import Configured
 from mcp_actors.fleet.opener import Opener
-from mcp_actors.fleet.reloading import reload
 from mcp_actors.fleet.server import Server
 from mcp_actors.fleet.waking import Waker
 from mcp_actors.tools.results import ToolResult
@@ -320,6 +319,8 @@ class Runtime:
 
     async def reload(self) -> Applied:
         """Read the configuration again and apply it; what is broken goes on as it was. Cancellation: as `apply`."""
+        from mcp_actors.fleet.reloading import reload  # a fleet that is never read again needs no watcher
+
         return await reload(self)
 
     async def _steer(self, command: Ask[None]) -> None:

@@ -1,6 +1,7 @@
-"""Owns one request over one connection, from params to its final result: kept answers, rounds, repetitions, tasks.
+"""Owns one request over one connection, from params to its final result: kept answers, rounds, repetitions.
 
-What this is not: the exchange itself (`calls`), nor any decision (`protocol.cache`, `mrtr`, `retries`, `tasks`).
+What this is not: the exchange itself (`calls`), the task that a server may make of it (`following`), nor any decision
+(`protocol.cache`, `mrtr`, `retries`).
 
 Runs in the caller's own task.
 """
@@ -9,20 +10,17 @@ from __future__ import annotations
 
 import math
 import random
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import trio
 from attrs import evolve
 
-from mcp_actors.actors.rounds import answers_to, ask_in_rounds, ask_with_pages
+from mcp_actors.actors.rounds import ask_in_rounds, ask_with_pages
 from mcp_actors.errors import McpActorsError, RpcError
-from mcp_actors.protocol.clocks import CallTimeouts
 from mcp_actors.protocol.features import METHODS
 from mcp_actors.protocol.mrtr import Complete, RoundTrip
 from mcp_actors.protocol.retries import Retry, decide_call, may_repeat
-from mcp_actors.protocol.tasks import AskServer, TaskCourse, TaskFailed, TaskFinished, TaskInput
 from mcp_actors.protocol.types import Era
 
 if TYPE_CHECKING:
@@ -31,14 +29,12 @@ if TYPE_CHECKING:
     from mcp_actors.actors.connection import Connection
     from mcp_actors.actors.slots import ProgressCallback
     from mcp_actors.jsontypes import JsonObject
+    from mcp_actors.protocol.clocks import CallTimeouts
 
-__all__ = ["ask_fully", "follow_task"]
+__all__ = ["ask_fully"]
 
 MAY_ASK: Final = frozenset(method.name for method in METHODS.values() if method.may_ask)
 CACHEABLE: Final = frozenset(method.name for method in METHODS.values() if method.is_cacheable)
-# A poll of a task, and the word that nobody wants it any more.
-POLL_TIMEOUTS: Final = CallTimeouts(wall=60.0)
-CANCEL_TIMEOUT: Final = 2.0
 
 
 async def ask_fully(
@@ -109,47 +105,3 @@ async def ask_fully(
             if method in CACHEABLE and not trip.rounds:
                 connection.cache.put(method, params, None, complete.result, trio.current_time())
             return complete
-
-
-async def follow_task(connection: Connection, course: TaskCourse) -> bytes:
-    """Follow a task to its end.
-
-    Returns:
-        The result of the call, undecoded.
-
-    Raises:
-        RpcError, TaskEnded, TransportError: how it ended otherwise.
-
-    Cancellation:
-        The server is told once, shielded for at most two seconds; it may have finished all the same.
-
-    Source:
-        G01-G05.
-    """
-    step = course.begin()
-    is_over = False
-    try:
-        while True:
-            match step:
-                case AskServer(method, params, after):
-                    await trio.sleep(after)
-                    try:
-                        result = await connection.exchange(method, params, timeouts=POLL_TIMEOUTS)
-                    except McpActorsError as error:
-                        step = course.fail(error, trio.current_time())
-                    else:
-                        step = course.feed(result, trio.current_time())
-                case TaskInput(questions):
-                    step = course.answer(await answers_to(connection.answering, questions))
-                case TaskFinished(result):
-                    is_over = True
-                    return result
-                case TaskFailed(error):
-                    is_over = True
-                    raise error
-    finally:
-        if not is_over and connection.is_open:
-            cancel = course.cancel()
-            # Whatever it says, nobody waits any more.
-            with trio.move_on_after(CANCEL_TIMEOUT, shield=True), suppress(McpActorsError):
-                await connection.exchange(cancel.method, cancel.params, timeouts=POLL_TIMEOUTS)

@@ -2,7 +2,8 @@
 
 What this is not: finding the connection (`runtime`), or what a result means to a model (`tools.results`).
 
-Runs in the caller's own task. The thoughts are the protocol room's; this does what they say.
+Runs in the caller's own task. The thoughts are the protocol room's; this does what they say. What follows tasks is
+loaded when a call becomes one: few do.
 """
 
 from __future__ import annotations
@@ -13,10 +14,9 @@ from typing import TYPE_CHECKING
 import trio
 from attrs import evolve, frozen
 
-from mcp_actors.actors.requests import ask_fully, follow_task
+from mcp_actors.actors.requests import ask_fully
 from mcp_actors.errors import RpcError
 from mcp_actors.protocol.mirrored import is_marked, mirrored_headers, wants_refresh
-from mcp_actors.protocol.tasks import TaskCourse, TaskHandle, task_params
 from mcp_actors.protocol.types import Era
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mcp_actors.actors.slots import ProgressCallback
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.protocol.mrtr import Complete
+    from mcp_actors.protocol.tasks import TaskHandle
     from mcp_actors.tools.catalog import Tool
 
 __all__ = ["CallOptions", "call_tool", "resume_task"]
@@ -89,6 +90,9 @@ async def call_tool(connection: Connection, tool: Tool, arguments: JsonObject, o
 
 
 async def _follow(connection: Connection, complete: Complete, options: CallOptions) -> bytes:
+    from mcp_actors.actors.following import follow_task
+    from mcp_actors.protocol.tasks import TaskCourse
+
     assert connection.info is not None
     course = TaskCourse.created(
         complete.result,
@@ -113,6 +117,9 @@ async def resume_task(connection: Connection, handle: TaskHandle) -> bytes:
     Cancellation:
         As `follow_task`.
     """
+    from mcp_actors.actors.following import follow_task
+    from mcp_actors.protocol.tasks import TaskCourse
+
     course = TaskCourse(handle, connection.answering.capabilities, trio.current_time())
     with connection.users:
         return await follow_task(connection, course)
@@ -123,6 +130,8 @@ def _task_params(connection: Connection, tool: Tool) -> JsonObject | None:
     info = connection.info
     if info is None or info.era is Era.MODERN or b'"taskSupport"' not in tool.definition_bytes:
         return None
+    from mcp_actors.protocol.tasks import task_params
+
     execution = tool.definition.get("execution")
     return task_params(execution if isinstance(execution, dict) else None, info, wants_task=connection.wants_tasks)
 

@@ -13,7 +13,7 @@ from mcp_actors.protocol.features import missing_capability
 from mcp_actors.protocol.jsonrpc import decode_object
 from mcp_actors.protocol.lists import PageCollector
 from mcp_actors.tools.items import prompts_from_items, resources_from_items, templates_from_items
-from mcp_actors.tools.view import cap_text
+from mcp_actors.tools.sanitise import cap_text
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping

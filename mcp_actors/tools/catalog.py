@@ -12,7 +12,6 @@ their tools in another order at each start, and a name that was approved must no
 
 from __future__ import annotations
 
-import difflib
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -273,6 +272,8 @@ class Catalog:
 
         Where the server is right only the tools are compared, and only its own: a prefix in common is no likeness.
         """
+        from difflib import get_close_matches  # needed for mistakes alone
+
         parsed = parse(name)
         is_route = parsed is None and "." in name
         heads = {server: f"{server}." if is_route else server_prefix(server) for server in self.servers}
@@ -285,7 +286,7 @@ class Catalog:
                 candidates.setdefault(offered.removeprefix(named.get(server, "")), offered)
         wanted = name.removeprefix(max(named.values(), key=len, default=""))
         compared = list(candidates)[:MAX_COMPARED_NAMES]
-        return tuple(candidates[found] for found in difflib.get_close_matches(wanted, compared, n=limit, cutoff=0.5))
+        return tuple(candidates[found] for found in get_close_matches(wanted, compared, n=limit, cutoff=0.5))
 
     def __len__(self) -> int:
         return len(self._merged[0])

@@ -16,8 +16,7 @@ from attrs import field, frozen
 from mcp_actors.errors import RemoteProtocolError
 from mcp_actors.protocol import jsonrpc
 from mcp_actors.tools.naming import callable_name
-from mcp_actors.tools.sanitise import clean_text, is_list
-from mcp_actors.tools.view import cap_text
+from mcp_actors.tools.sanitise import cap_text, clean_text, is_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from attrs import field, frozen
 
-from mcp_actors.tools.sanitise import clean_text
-from mcp_actors.tools.view import MAX_DESCRIPTION_CHARS, cap_text, view_of
+from mcp_actors.tools.sanitise import MAX_DESCRIPTION_CHARS, cap_text, clean_text
+from mcp_actors.tools.view import view_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MAX_DEPTH",
+    "MAX_DESCRIPTION_CHARS",
+    "TRUNCATED",
     "Cleaned",
+    "cap_text",
     "clean_json",
     "clean_text",
     "is_clean_json",
@@ -40,6 +43,9 @@ __all__ = [
 # A schema or result that nests deeper is nobody's; below Python's own recursion limit with room for the caller.
 MAX_DEPTH: Final = 128
 MAX_ROUNDS: Final = 10
+# S157: tool descriptions and server instructions, in code points.
+MAX_DESCRIPTION_CHARS: Final = 2_048
+TRUNCATED: Final = "… [truncated]"
 # Longest run of combining marks that is composed: the bound of Unicode's stream-safe text (UAX #15). Composing takes
 # quadratic time in the length of a run, one second for 32,000 marks.
 MAX_MARKS: Final = 30
@@ -157,6 +163,13 @@ def clean_text(text: str, *, keep_emoji: bool = False) -> str:
             quoted, not for names and descriptions.
     """
     return _clean(text, keep_emoji=keep_emoji)[0]
+
+
+def cap_text(text: str, max_chars: int = MAX_DESCRIPTION_CHARS) -> str:
+    """Cut `text` to at most `max_chars` code points and mark the cut (S157). Clean it before (S191)."""
+    if len(text) <= max_chars:
+        return text
+    return text[: max(0, max_chars - len(TRUNCATED))].rstrip() + TRUNCATED[:max_chars]
 
 
 def is_clean_json(raw: bytes) -> bool:

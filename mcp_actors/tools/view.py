@@ -18,7 +18,7 @@ from attrs import field, frozen
 
 from mcp_actors.errors import RemoteProtocolError
 from mcp_actors.tools.arguments import AMBIGUOUS, ArgumentMap, map_arguments
-from mcp_actors.tools.sanitise import clean_json, is_clean_json, is_list
+from mcp_actors.tools.sanitise import MAX_DESCRIPTION_CHARS, cap_text, clean_json, is_clean_json, is_list
 from mcp_actors.tools.schemas import AcceptedSchema, RefusedSchema, accept_schema
 
 if TYPE_CHECKING:
@@ -27,28 +27,15 @@ if TYPE_CHECKING:
     from mcp_actors.tools.sanitise import Cleaned
 
 __all__ = [
-    "MAX_DESCRIPTION_CHARS",
     "MAX_RESULT_CHARS",
-    "TRUNCATED",
     "ToolView",
-    "cap_text",
     "restore_arguments",
     "view_of",
 ]
 
-# S157: tool descriptions and server instructions, in code points.
-MAX_DESCRIPTION_CHARS: Final = 2_048
-TRUNCATED: Final = "… [truncated]"
 NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
 # S224: ceiling of what a tool may claim for its results.
 MAX_RESULT_CHARS: Final = 500_000
-
-
-def cap_text(text: str, max_chars: int = MAX_DESCRIPTION_CHARS) -> str:
-    """Cut `text` to at most `max_chars` code points and mark the cut (S157)."""
-    if len(text) <= max_chars:
-        return text
-    return text[: max(0, max_chars - len(TRUNCATED))].rstrip() + TRUNCATED[:max_chars]
 
 
 @frozen(eq=False, slots=False)  # as `Tool`

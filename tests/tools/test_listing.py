@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,10 @@ from mcp_actors.tools.catalog import Catalog, tools_from_items
 from mcp_actors.tools.filters import hide_by, is_listed_for_ide
 from mcp_actors.tools.listing import clean_instructions, list_for_model
 from mcp_actors.tools.permissions import read_rules
-from mcp_actors.tools.view import TRUNCATED, ToolView
+from mcp_actors.tools.sanitise import TRUNCATED
+
+if TYPE_CHECKING:
+    from mcp_actors.tools.view import ToolView
 
 
 def items(*definitions: dict[str, object] | str) -> list[bytes]:

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from mcp_actors.errors import RemoteProtocolError
 from mcp_actors.tools.sanitise import (
     MAX_DEPTH,
+    TRUNCATED,
+    cap_text,
     clean_json,
     clean_text,
     is_clean_json,
@@ -215,3 +217,9 @@ def test_depth_is_bounded() -> None:
     assert clean_json(value).value == value
     with pytest.raises(RemoteProtocolError, match="nests deeper"):
         clean_json([value])
+
+
+@pytest.mark.parametrize(("limit", "expected"), [(5, "abcde"), (0, ""), (3, TRUNCATED[:3])])
+def test_small_caps(limit: int, expected: str) -> None:
+    """Whatever the limit, it is kept."""
+    assert cap_text("abcde", limit) == expected

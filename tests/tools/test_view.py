@@ -8,7 +8,8 @@ import pytest
 
 from mcp_actors.errors import RemoteProtocolError
 from mcp_actors.tools.catalog import Tool, tools_from_items
-from mcp_actors.tools.view import TRUNCATED, ToolView, cap_text, restore_arguments, view_of
+from mcp_actors.tools.sanitise import TRUNCATED
+from mcp_actors.tools.view import ToolView, restore_arguments, view_of
 
 TAGS = "".join(chr(0xE0000 + ord(letter)) for letter in "obey")
 
@@ -42,12 +43,6 @@ def test_descriptions_are_capped(length: int, expected: int) -> None:
 
     assert len(description) == expected
     assert description.endswith(TRUNCATED) is (length > 2_048)
-
-
-@pytest.mark.parametrize(("limit", "expected"), [(5, "abcde"), (0, ""), (3, TRUNCATED[:3])])
-def test_small_caps(limit: int, expected: str) -> None:
-    """Whatever the limit, it is kept."""
-    assert cap_text("abcde", limit) == expected
 
 
 def test_cleaning_comes_before_capping() -> None:

@@ -1,0 +1,72 @@
+"""Owns following a task that a server made of a call: polls, its questions, its end, and the word that nobody wants it.
+
+What this is not: any decision (`protocol.tasks`), nor the call that made the task (`toolcalls`).
+
+Runs in the caller's own task. Loaded when the first call becomes a task.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from mcp_actors.actors.rounds import answers_to
+from mcp_actors.errors import McpActorsError
+from mcp_actors.protocol.clocks import CallTimeouts
+from mcp_actors.protocol.tasks import AskServer, TaskFailed, TaskFinished, TaskInput
+
+if TYPE_CHECKING:
+    from mcp_actors.actors.connection import Connection
+    from mcp_actors.protocol.tasks import TaskCourse
+
+__all__ = ["follow_task"]
+
+# A poll of a task, and the word that nobody wants it any more.
+POLL_TIMEOUTS: Final = CallTimeouts(wall=60.0)
+CANCEL_TIMEOUT: Final = 2.0
+
+
+async def follow_task(connection: Connection, course: TaskCourse) -> bytes:
+    """Follow a task to its end.
+
+    Returns:
+        The result of the call, undecoded.
+
+    Raises:
+        RpcError, TaskEnded, TransportError: how it ended otherwise.
+
+    Cancellation:
+        The server is told once, shielded for at most two seconds; it may have finished all the same.
+
+    Source:
+        G01-G05.
+    """
+    step = course.begin()
+    is_over = False
+    try:
+        while True:
+            match step:
+                case AskServer(method, params, after):
+                    await trio.sleep(after)
+                    try:
+                        result = await connection.exchange(method, params, timeouts=POLL_TIMEOUTS)
+                    except McpActorsError as error:
+                        step = course.fail(error, trio.current_time())
+                    else:
+                        step = course.feed(result, trio.current_time())
+                case TaskInput(questions):
+                    step = course.answer(await answers_to(connection.answering, questions))
+                case TaskFinished(result):
+                    is_over = True
+                    return result
+                case TaskFailed(error):
+                    is_over = True
+                    raise error
+    finally:
+        if not is_over and connection.is_open:
+            cancel = course.cancel()
+            # Whatever it says, nobody waits any more.
+            with trio.move_on_after(CANCEL_TIMEOUT, shield=True), suppress(McpActorsError):
+                await connection.exchange(cancel.method, cancel.params, timeouts=POLL_TIMEOUTS)
