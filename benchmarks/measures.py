@@ -53,8 +53,8 @@ def quantiles(seconds: list[float]) -> dict[str, float]:
 def main(run: Callable[..., Any], *, connect: Work, turn: Work, once: Work, big: Work) -> None:
     """Do the work that the job names and print the one line that the comparison reads.
 
-    ``cpu`` leaves out what a program pays once: imports, and whatever a client loads when it meets its first server, which
-    is why each connects one server before the counting begins. ``cpu_all`` has it all, that server included.
+    ``cpu`` leaves out what a program pays once: imports, and whatever a client loads when it meets its first server. So
+    each connects one server before the counting begins. ``cpu_all`` has it all, that server included.
 
     Args:
         run: runs an async function with one argument: ``trio.run``, or asyncio's way to say so.
