@@ -1,16 +1,16 @@
-"""Owns what settings files say about servers: approvals, allow and deny lists, switches.
+"""Owns what settings files say about servers and their tools: approvals, allow and deny lists, switches, permissions.
 
 What this is not: finding those files (`loading`), nor the servers themselves (`sources`).
 
-Rules. A yes of a repository's own settings counts only in a trusted folder, a no always (S023, S024). Lists of all
-files add up (S054, S063). A managed file that cannot be read allows nothing (S059).
+Rules. A yes of a repository's own settings counts only in a trusted folder, a no always (S023, S024, S240). Lists of
+all files add up (S054, S063). A managed file that cannot be read allows nothing (S059).
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from attrs import field, frozen
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "OPEN_CHOICES",
     "Choices",
+    "RuleText",
     "SettingsLayer",
     "SettingsText",
     "merge_settings",
@@ -46,6 +47,19 @@ class SettingsLayer(enum.IntEnum):
 
 # Files that a repository can carry: their yes needs a trusted folder.
 CARRIED = frozenset({SettingsLayer.PROJECT, SettingsLayer.LOCAL})
+
+
+# The lists of ``permissions`` (S230).
+RULE_LISTS: Final = ("allow", "ask", "deny")
+
+
+class RuleText(NamedTuple):
+    """A rule as it was written, and whose it is; `origin` is for messages, such as a file's name."""
+
+    text: str
+    origin: str = ""
+    # False for allow rules of a repository whose folder nobody trusts (S240).
+    is_trusted: bool = True
 
 
 @frozen
@@ -76,6 +90,8 @@ class Choices:
     is_trusted: bool = False
     # The values of ``hooks`` that count, the weakest file first; `elicitation.hooks.read_hooks` reads them.
     hooks: tuple[Json, ...] = field(default=(), repr=False)
+    # The lists of ``permissions``, the weakest file first: list -> rules; `tools.permissions.read_rules` reads them.
+    permissions: Mapping[str, tuple[RuleText, ...]] = field(factory=dict)
     problems: tuple[ConfigError, ...] = ()
     notes: tuple[ConfigNote, ...] = ()
 
@@ -95,7 +111,7 @@ def read_choices(texts: Iterable[SettingsText], environ: Mapping[str, str], *, i
         The choices. A managed file that cannot be parsed allows nothing; another one counts as empty, with a problem.
 
     Source:
-        S013, S023, S024, S054-S059, S062, S063.
+        S013, S023, S024, S054-S059, S062, S063, S230, S240.
     """
     problems: list[ConfigError] = []
     read: list[tuple[SettingsText, JsonObject, Document]] = []
@@ -121,6 +137,7 @@ def read_choices(texts: Iterable[SettingsText], environ: Mapping[str, str], *, i
     notes: list[ConfigNote] = []
     approvals, sources = Approvals(), list[PolicySource]()
     hooks: list[Json] = []
+    permissions: dict[str, tuple[RuleText, ...]] = {}
     are_off, are_managed = environ.get("ENABLE_CLAUDEAI_MCP_SERVERS", "").strip().lower() == "false", False
     for text, settings, document in read:
         findings = Findings(text.file)
@@ -131,6 +148,8 @@ def read_choices(texts: Iterable[SettingsText], environ: Mapping[str, str], *, i
         )
         are_off = are_off or settings.get("disableClaudeAiConnectors") is True
         are_managed = are_managed or (is_managed and settings.get("allowAllClaudeAiMcps") is True)
+        for key, rules in _permissions(settings, findings, text, is_trusted=is_trusted):
+            permissions[key] = (*permissions.get(key, ()), *rules)
         if settings.get("hooks"):
             # A hook is a program: one that a repository brings along runs only where the user trusts the folder.
             if is_trusted or text.layer not in CARRIED:
@@ -156,6 +175,7 @@ def read_choices(texts: Iterable[SettingsText], environ: Mapping[str, str], *, i
         are_connectors_managed=are_managed,
         is_trusted=is_trusted,
         hooks=() if any(_disables_hooks(text, settings) for text, settings, _ in read) else tuple(hooks),
+        permissions=permissions,
         problems=tuple(problems),
         notes=tuple(notes),
     )
@@ -212,6 +232,26 @@ def _approvals(settings: JsonObject, findings: Findings, *, may_approve: bool) -
         )
         enabled, is_all = frozenset(), False
     return Approvals(enabled=enabled, disabled=disabled, is_all_enabled=is_all)
+
+
+def _permissions(
+    settings: JsonObject, findings: Findings, text: SettingsText, *, is_trusted: bool
+) -> Iterator[tuple[str, list[RuleText]]]:
+    """The lists of one file, each rule with its origin."""
+    section = settings.get("permissions", {})
+    if not isinstance(section, Mapping):
+        findings.note(("permissions",), "invalid-setting", "must be an object: it has no effect")
+        return
+    may_allow = is_trusted or text.layer not in CARRIED
+    for key in RULE_LISTS:
+        rules = section.get(key, [])
+        if not isinstance(rules, list):
+            findings.note(("permissions", key), "invalid-setting", "must be a list of rules: it has no effect")
+            continue
+        if any(not isinstance(rule, str) for rule in rules):
+            findings.note(("permissions", key), "invalid-setting", "holds what is no text: that has no effect")
+        if written := [RuleText(rule, text.file, may_allow) for rule in rules if isinstance(rule, str)]:
+            yield key, written
 
 
 def _names(settings: JsonObject, key: str, findings: Findings) -> frozenset[str]:

@@ -29,7 +29,7 @@ from mcp_actors.tools.blocks import plan_result
 from mcp_actors.tools.filters import hide_by
 from mcp_actors.tools.formats import FORMATS
 from mcp_actors.tools.listing import Listing, clean_instructions, list_for_model
-from mcp_actors.tools.permissions import Decision, Mode, Question, Rules, Verdict, decide
+from mcp_actors.tools.permissions import Decision, Mode, Question, Rules, Verdict, decide, read_rules
 from mcp_actors.tools.search import DEFAULT_LIMIT, SearchIndex
 from mcp_actors.tools.validation import Fit, check_output
 from mcp_actors.tools.view import restore_arguments
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from mcp_actors.actors.registry import Snapshot
     from mcp_actors.actors.slots import ProgressCallback
+    from mcp_actors.fleet.configured import Configured
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.model.outputs import Outputs
     from mcp_actors.model.pins import PinBook
@@ -65,6 +66,8 @@ AskPermission: TypeAlias = "Callable[[Question, Decision], Awaitable[bool]]"
 
 class Fleet(Resourceful, Protocol):
     """What a face needs of the runtime; see `Runtime` for each."""
+
+    configured: Configured
 
     async def call_tool(
         self,
@@ -106,7 +109,8 @@ class ModelFace:
 
         Args:
             runtime: what runs.
-            rules: permission rules; deny rules also hide (S236).
+            rules: permission rules; deny rules also hide (S236). None: ``permissions`` of the settings files that the
+                fleet was read from, as they are now; ``Rules()`` for none at all.
             mode: how calls are treated that no rule speaks of.
             ask: asks a person; None: what would be asked is refused.
             limits: how much of a result a model gets; None: the defaults, and what ``MAX_MCP_OUTPUT_TOKENS`` says.
@@ -116,7 +120,7 @@ class ModelFace:
             shrink: makes pictures smaller, in a thread; by default Pillow, where it is installed.
             is_strict: raise when structured content does not fit its schema.
         """
-        self.rules = rules or Rules()
+        self.rules = _rules_of(runtime) if rules is None else rules
         self.mode = mode
         self.pins = pins
         self._runtime = runtime
@@ -340,6 +344,13 @@ def _judge(raw: ToolResult, view: ToolView, limits: Limits, shrink: Shrink | Non
         view.output_schema, raw.structured_content, is_error=raw.is_error, has_value=raw.has_structured_content
     )
     return check, plan_result(raw, limits=limits, check=check, shrink=shrink)
+
+
+def _rules_of(runtime: Fleet) -> Rules:
+    rules = read_rules(runtime.configured.loaded.choices.permissions)
+    for warning in rules.warnings:
+        logger.warning("%s", warning)
+    return rules
 
 
 def _limits_of_the_environment() -> Limits:

@@ -14,10 +14,11 @@ from __future__ import annotations
 import enum
 import re
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from attrs import field, frozen
 
+from mcp_actors.config.choices import RuleText
 from mcp_actors.tools.naming import parse
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ __all__ = [
     "Mode",
     "Question",
     "Rule",
-    "RuleText",
     "Rules",
     "Verdict",
     "decide",
@@ -89,15 +89,6 @@ def _glob(pattern: str) -> re.Pattern[str]:
     if len(parts) == 1:
         return re.compile(re.escape(pattern) + r"\Z", re.DOTALL)
     return re.compile(f"{re.escape(parts[0])}{middle}.*{re.escape(parts[-1])}\\Z", re.DOTALL)
-
-
-class RuleText(NamedTuple):
-    """A rule as it was written, and whose it is; `origin` is for messages, such as a file's name."""
-
-    text: str
-    origin: str = ""
-    # False for allow rules of a repository whose folder nobody trusts (S240).
-    is_trusted: bool = True
 
 
 @frozen

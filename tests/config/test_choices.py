@@ -193,3 +193,42 @@ def test_hooks_are_switched_off_together(layer: SettingsLayer, counts: bool) -> 
     choices = read((USER, {"hooks": HOOKS}), (layer, {"disableAllHooks": True}), is_trusted=True)
 
     assert choices.hooks == (() if counts else (HOOKS,))
+
+
+@pytest.mark.parametrize("layer", list(SettingsLayer))
+@pytest.mark.parametrize("is_trusted", [False, True])
+def test_permissions_keep_whose_they_are(layer: SettingsLayer, is_trusted: bool) -> None:
+    """Rules of all files add up, each with its file; a strange repository's is not trusted (S230, S240)."""
+    choices = read(
+        (USER, {"permissions": {"allow": ["mcp__a"], "deny": ["mcp__b"]}}),
+        (layer, {"permissions": {"allow": ["mcp__c"], "ask": ["mcp__d"]}}),
+        is_trusted=is_trusted,
+    )
+
+    trusted = is_trusted or layer not in (PROJECT, LOCAL)
+    written = {key: [(rule.text, rule.is_trusted) for rule in rules] for key, rules in choices.permissions.items()}
+    assert written == {
+        "allow": [("mcp__a", True), ("mcp__c", trusted)],
+        "ask": [("mcp__d", trusted)],
+        "deny": [("mcp__b", True)],
+    }
+    assert all(rule.origin for rules in choices.permissions.values() for rule in rules)
+
+
+@pytest.mark.parametrize(
+    ("section", "kept"),
+    [
+        (["mcp__a"], {}),
+        ("mcp__a", {}),
+        (None, {}),
+        ({"deny": "mcp__a"}, {}),
+        ({"deny": {"mcp__a": True}, "ask": ["mcp__b"]}, {"ask": ["mcp__b"]}),
+        ({"deny": [1, None, "mcp__a", ["mcp__b"]]}, {"deny": ["mcp__a"]}),
+    ],
+)
+def test_permissions_of_another_kind_are_told(section: object, kept: dict[str, list[str]]) -> None:
+    """What is no list of texts has no effect, and its file says so (S230)."""
+    choices = read((USER, {"permissions": section}))
+
+    assert {key: [rule.text for rule in rules] for key, rules in choices.permissions.items()} == kept
+    assert [note.code for note in choices.notes] == ["invalid-setting"]

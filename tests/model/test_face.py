@@ -5,19 +5,24 @@ from __future__ import annotations
 import base64
 import io
 import json
+from typing import TYPE_CHECKING
 
 import pytest
 from scripted_fleet import spec
 
 from mcp_actors.errors import RemoteProtocolError, UnknownServer, UnknownTool
+from mcp_actors.files.loading import load_config
 from mcp_actors.model.face import ModelFace
 from mcp_actors.model.outputs import Outputs
 from mcp_actors.model.pins import PinBook, PinStore
 from mcp_actors.runtime import open_runtime
 from mcp_actors.testing.scripted import ScriptedServer
-from mcp_actors.tools.permissions import Mode, read_rules
+from mcp_actors.tools.permissions import Mode, Rules, read_rules
 from mcp_actors.tools.pinning import PinPolicy
 from mcp_actors.tools.plans import Limits, ModelImage, ModelText
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.deadline(10)
 
@@ -125,6 +130,28 @@ async def test_what_is_hidden_cannot_be_called() -> None:
             await face.call("mcp__shop__buy")
 
     assert "mcp__shop__buy" not in unknown.value.nearest
+
+
+@pytest.mark.parametrize("is_trusted", [False, True])
+async def test_rules_of_settings_files_count_where_the_program_names_none(tmp_path: Path, is_trusted: bool) -> None:
+    """S230, S240: a fleet read from files brings their rules; what a strange repository allows is not allowed."""
+    project, home = tmp_path / "project", tmp_path / "home"
+    for directory, lists in ((project, {"allow": ["mcp__shop"]}), (home, {"deny": ["mcp__shop__big"]})):
+        (directory / ".claude").mkdir(parents=True)
+        (directory / ".claude" / "settings.json").write_text(json.dumps({"permissions": lists}))
+    trust = {"projects": {str(project): {"hasTrustDialogAccepted": is_trusted}}}
+    (home / ".claude.json").write_text(json.dumps(trust))
+    server = shop()
+    async with open_runtime(load_config(environ={}, cwd=project, home=home, stop_at=tmp_path)) as runtime:
+        await runtime.add_server(spec("shop", server))
+        await runtime.wait_ready()
+        face, bare = ModelFace(runtime), ModelFace(runtime, rules=Rules())
+        names, all_names = [[view.name for view in await each.listing()] for each in (face, bare)]
+        result = await face.call("mcp__shop__buy", {"item": "tea"})
+
+    assert set(all_names) - set(names) == {"mcp__shop__big"}
+    assert len(server.seen("tools/call")) == is_trusted
+    assert text_of(result) == "bought" if is_trusted else "there is nobody to ask" in text_of(result)
 
 
 # ── results ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_actors.tools.permissions import Mode, Question, Rule, RuleText, Verdict, decide, read_rules
+from mcp_actors.config.choices import RuleText
+from mcp_actors.tools.permissions import Mode, Question, Rule, Verdict, decide, read_rules
 
 ALLOW, ASK, DENY = Verdict
 
