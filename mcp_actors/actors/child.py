@@ -20,7 +20,7 @@ from mcp_actors.actors.lifecycle import Phase, ServerState, ServerStatus, advanc
 from mcp_actors.actors.listening import Listening
 from mcp_actors.actors.messages import StatusChanged
 from mcp_actors.actors.restarts import Exit, ExitKind, History, Leave, Park, RestartAfter, classify, decide, may_start
-from mcp_actors.actors.telling import REMEDIES, capability_summary, describe_end
+from mcp_actors.actors.telling import capability_summary, describe_end, remedy_for
 from mcp_actors.errors import AuthRequired, GaveUp, ServerNotReady, TransportClosed
 from mcp_actors.protocol.types import Era
 
@@ -82,7 +82,7 @@ class Child:
             scope=spec.scope,
             since=trio.current_time(),
             error=None if spec.is_enabled else spec.disabled_detail,
-            remedy=None if spec.is_enabled else self._remedy(spec.disabled_reason),
+            remedy=None if spec.is_enabled else remedy_for(spec.disabled_reason, spec),
             generation=first_generation,
         )
         self._settings = settings
@@ -96,6 +96,7 @@ class Child:
         self._era_since = -math.inf
         # How the last life ended, for people; None when it ended in order.
         self._last_error: str | None = None
+        self._last_remedy: str | None = None
         # What the supervisor wants; `_why_not` is the reason code when it is not wanted.
         self._is_wanted = spec.is_enabled
         self._why_not = spec.disabled_reason
@@ -154,6 +155,7 @@ class Child:
             logger.debug("[MCP:%s] stopped", self.spec.name)
         told = None if end.kind is ExitKind.SHUTDOWN else error
         self._last_error = describe_end(told, connection.diagnostics(), self._connect_timeout)
+        self._last_remedy = told.remedy if isinstance(told, AuthRequired) else None
         return end
 
     async def _connect(self, connection: Connection, life: trio.Nursery) -> tuple[float, float]:
@@ -365,16 +367,12 @@ class Child:
         await self._report(state, phase, reason, **changes)
 
     async def _report(self, state: ServerState, phase: Phase, reason: str, **changes: object) -> None:
-        changes["remedy"] = self._remedy(reason)
+        changes["remedy"] = remedy_for(reason, self.spec, self._last_remedy)
         self.status = advance(self.status, state, phase, reason, now=trio.current_time(), **changes)
         reported, self._reported = self._reported, trio.Event()
         reported.set()
         connection = self.connection if state is ServerState.CONNECTED else None
         await self._registry.tell(StatusChanged(self.status, connection))
-
-    def _remedy(self, reason: str) -> str | None:
-        remedy = REMEDIES.get(reason)
-        return None if remedy is None else remedy.format(name=self.spec.name)
 
     @property
     def _connect_timeout(self) -> float:

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from mcp_actors.errors import McpActorsError, TransportError
+from mcp_actors.config.specs import RemoteTarget
+from mcp_actors.errors import AuthRequired, McpActorsError, TransportError
 
 if TYPE_CHECKING:
+    from mcp_actors.config.specs import ServerSpec
     from mcp_actors.protocol.types import ServerInfo
     from mcp_actors.transports.base import Diagnostics
 
-__all__ = ["REMEDIES", "capability_summary", "describe_end"]
+__all__ = ["capability_summary", "describe_end", "remedy_for"]
 
 # Reason code -> what a person can do about it. Codes that need nothing are not listed.
 REMEDIES: Final[dict[str, str]] = {
@@ -26,9 +28,28 @@ REMEDIES: Final[dict[str, str]] = {
     "gave-up": "see its error, then restart it",
     "refused": "correct its configuration, then restart it",
     "user": "enable it",
-    "pending-approval": "approve it: mcp-actors --approve-project, or MCP_ACTORS_APPROVE_PROJECT=1",
-    "policy": "ask your administrator",
+    "pending-approval": "look at it and allow it: mcp-actors approve {name}",
+    "policy": "ask whoever wrote the rule",
 }
+# Of a server whose headers come from a program: there is nothing to log in to (S245).
+HELPER_REMEDY: Final = "its headersHelper printed what the server does not accept: correct that"
+
+
+def remedy_for(reason: str, spec: ServerSpec, told: str | None = None) -> str | None:
+    """What a person can do about a state; None where nothing need be done.
+
+    Args:
+        reason: its reason code.
+        spec: the server's definition.
+        told: what the error that asked for a login says itself, which knows more.
+    """
+    if reason == "needs-auth":
+        if told is not None:
+            return told
+        if isinstance(spec.target, RemoteTarget) and spec.target.headers_helper is not None:
+            return HELPER_REMEDY
+    remedy = REMEDIES.get(reason)
+    return None if remedy is None else remedy.format(name=spec.name)
 
 
 def capability_summary(info: ServerInfo) -> str:
@@ -54,6 +75,8 @@ def describe_end(error: BaseException | None, seen: Diagnostics, connect_timeout
         text = f"no answer to the handshake within {connect_timeout:g} s"
     elif isinstance(error, TransportError):
         return error.describe()
+    elif isinstance(error, AuthRequired):
+        text = error.reason  # its remedy is told as the remedy
     else:
         text = error.describe() if isinstance(error, McpActorsError) else f"{type(error).__name__}: {error}"
     lines = [

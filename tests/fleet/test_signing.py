@@ -50,7 +50,7 @@ async def test_a_person_signs_in_once_and_every_run_after_is_signed_in(tmp_path)
         desk = make_desk({}, state_dir=tmp_path, store=StoreChoice.FILE)
         async with fleet(site, desk) as (_, status):
             assert status.state == "needs-auth"
-            assert "mcp-actors login srv" in status.error
+            assert "mcp-actors login srv" in status.remedy
         signed = await desk.log_in(spec_of(site), Browser())
         assert (signed.state, signed.store) == ("signed-in", "file")
 

@@ -1,0 +1,46 @@
+"""What is said of a child: its last error, and what a person can do."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_actors.actors.telling import describe_end, remedy_for
+from mcp_actors.config.specs import RemoteTarget, ServerSpec, StdioTarget
+from mcp_actors.errors import AuthRequired, ConnectFailed, RemoteProtocolError
+from mcp_actors.transports.base import Diagnostics
+
+PROGRAM = ServerSpec("srv", StdioTarget("npx"))
+REMOTE = ServerSpec("srv", RemoteTarget("https://h.example.com/mcp"))
+HELPED = ServerSpec("srv", RemoteTarget("https://h.example.com/mcp", headers_helper="print-token"))
+TOLD = "sign in with: mcp-actors login srv --scopes write"
+
+
+@pytest.mark.parametrize(
+    ("reason", "spec", "told", "remedy"),
+    [
+        ("needs-auth", REMOTE, TOLD, TOLD),
+        ("needs-auth", REMOTE, None, "log in: mcp-actors login srv"),
+        ("needs-auth", HELPED, None, "its headersHelper printed what the server does not accept: correct that"),
+        ("pending-approval", PROGRAM, None, "look at it and allow it: mcp-actors approve srv"),
+        ("gave-up", PROGRAM, TOLD, "see its error, then restart it"),
+        ("ready", REMOTE, TOLD, None),
+    ],
+)
+def test_a_remedy_fits_the_server(reason: str, spec: ServerSpec, told: str | None, remedy: str | None) -> None:
+    """What the error knows comes first, a login is proposed only where there is one (S091, S245)."""
+    assert remedy_for(reason, spec, told) == remedy
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (None, None),
+        (AuthRequired(reason="no token", remedy=TOLD), "no token"),
+        (ConnectFailed(reason="refused"), "refused"),
+        (RemoteProtocolError(reason="no JSON"), "no JSON"),
+        (ValueError("odd"), "ValueError: odd"),
+    ],
+)
+def test_an_end_is_told_once(error: BaseException | None, text: str | None) -> None:
+    """The remedy is no part of the error: a status has it beside (S417)."""
+    assert describe_end(error, Diagnostics(), 30) == text
