@@ -53,7 +53,7 @@ def run_run(shared: GlobalOptions, own: argparse.Namespace) -> int:
     plan = load_plan(shared)
     began = time.monotonic()
     code = run_interruptibly(partial(_run, shared, plan, is_watching=own.watch), _CODES)
-    _say(f"stopped after {time.monotonic() - began:.1f} s")
+    _say(f"stopped; it ran for {time.monotonic() - began:.1f} s")
     return code
 
 

@@ -50,7 +50,7 @@ def test_run_stops_cleanly(number, code):
     assert process.returncode == code, rest
     assert any("clock: pending -> connected (ready) revision=2025-11-25 tools=2 pid=" in line for line in said)
     assert any("bad: pending -> failed" in line for line in said)
-    assert "stopped after" in rest
+    assert "stopped; it ran for" in rest
     assert "Traceback" not in rest
     assert out == ""
     assert children
