@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         TransportName,
     )
     from mcp_actors.elicitation.handlers import Root, SamplingAnswer, SamplingLimits, SamplingRequest
-    from mcp_actors.elicitation.hooks import Hooks, read_hooks
+    from mcp_actors.elicitation.hooks import TOOL_EVENTS, Hooks, read_hooks
     from mcp_actors.elicitation.policy import PreparedAnswer
     from mcp_actors.elicitation.requests import Action, Answer, InputRequest
     from mcp_actors.errors import (
@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from mcp_actors.tools.results import ToolResult
 
 __all__ = [
+    "TOOL_EVENTS",
     "Action",
     "ActorError",
     "ActorGone",
@@ -177,7 +178,7 @@ _HOMES = {
     ),
     "fleet.connectors": ("ConnectorSource", "HttpConnectorSource", "join_connectors"),
     "elicitation.handlers": ("Root", "SamplingAnswer", "SamplingLimits", "SamplingRequest"),
-    "elicitation.hooks": ("Hooks", "read_hooks"),
+    "elicitation.hooks": ("TOOL_EVENTS", "Hooks", "read_hooks"),
     "elicitation.policy": ("PreparedAnswer",),
     "elicitation.requests": ("Action", "Answer", "InputRequest"),
     "fleet.hosts": ("Questions",),

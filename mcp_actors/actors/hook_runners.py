@@ -12,14 +12,14 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import trio
 from attrs import field, frozen
 
 from mcp_actors.elicitation.hook_outcomes import MAX_OUTPUT_BYTES, Exited, Failed, Responded
 from mcp_actors.elicitation.hooks import CommandHook, HttpHook, ToolHook, expand_headers, fill_input
-from mcp_actors.errors import McpActorsError
+from mcp_actors.errors import McpActorsError, ServerNotReady, UnknownTool
 from mcp_actors.protocol.jsonrpc import encode
 from mcp_actors.transports.commands import resolve_command
 from mcp_actors.transports.http_client import HttpClient
@@ -29,17 +29,46 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from mcp_actors.actors.questions import RunHook
+    from mcp_actors.actors.registry import Snapshot
     from mcp_actors.elicitation.hook_outcomes import HookEnd
     from mcp_actors.elicitation.hooks import Handler
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.tools.results import ToolResult
     from mcp_actors.transports.process import Child
 
-__all__ = ["HookRunner", "run_hooks"]
+__all__ = ["Connected", "HookRunner", "call_connected", "run_hooks"]
 
 READ_BYTES = 64 * 1024
 # How long a killed program is waited for; only one stuck in the kernel takes longer.
 REAP_TIMEOUT = 2.0
+
+
+class Connected(Protocol):
+    """As much of the runtime as a hook's tool needs; see `Runtime` for each."""
+
+    @property
+    def snapshot(self) -> Snapshot: ...
+
+    async def call_tool(self, name: str, arguments: JsonObject | None = None) -> ToolResult: ...
+
+
+async def call_connected(runtime: Connected, server: str, tool: str, arguments: JsonObject) -> ToolResult:
+    """Call a tool by its raw name, on a server that is connected.
+
+    Raises:
+        ServerNotReady: it is not, and asking never connects it (S313).
+        UnknownTool: it has no such tool.
+        (and what `Runtime.call_tool` raises.)
+
+    Cancellation:
+        Safe, as `Runtime.call_tool`.
+    """
+    if server not in runtime.snapshot.connections:
+        raise ServerNotReady(server=server, state="not connected", reason="a hook's tool connects nothing")
+    found = runtime.snapshot.catalog.resolve_route(server, tool)
+    if found is None:
+        raise UnknownTool(server=server, name=f"{server}.{tool}", nearest=())
+    return await runtime.call_tool(found.callable_name, arguments)
 
 
 async def run_hooks(handlers: Sequence[Handler], told: JsonObject, run_hook: RunHook) -> list[HookEnd]:

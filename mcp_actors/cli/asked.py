@@ -137,13 +137,12 @@ def _text_of(word: str, read: Callable[[str], str]) -> str:
 
 
 def _hooks(choices: Choices) -> Hooks:
-    from mcp_actors.elicitation.hooks import Hooks, read_hooks
+    from mcp_actors.elicitation.hooks import read_hooks
 
-    sections = [read_hooks(section) for section in choices.hooks]
-    for section in sections:
-        for warning in section.warnings:
-            output.note(warning)
-    return Hooks(tuple(hook for section in sections for hook in section.hooks))
+    hooks = read_hooks(choices.hooks)
+    for warning in hooks.warnings:
+        output.note(warning)
+    return hooks
 
 
 def _root(name: str) -> Root:

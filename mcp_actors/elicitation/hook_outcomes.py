@@ -28,16 +28,20 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MAX_OUTPUT_BYTES",
+    "MAX_TEXT_CHARS",
     "Exited",
     "Failed",
     "HookEnd",
     "Responded",
     "Verdict",
+    "Written",
     "combine",
     "prefill",
     "read_end",
+    "read_written",
     "revise_answer",
     "settle_question",
+    "specific_output",
 ]
 
 # What a hook may write; more is no decision. A runner reads no further.
@@ -85,45 +89,75 @@ class Verdict:
     warning: str | None = None
 
 
+@frozen
+class Written:
+    """What a hook leaves, whatever its kind. A `warning` beside an `output` counts where that decides nothing."""
+
+    output: JsonObject | None = field(default=None, repr=False)
+    # What it said when it refused by exit code 2, in one line; None: it did not.
+    refusal: str | None = None
+    warning: str | None = None
+
+
+def read_written(end: HookEnd) -> Written:
+    """Take an end apart.
+
+    Source:
+        S308, S309, S312.
+    """
+    match end:
+        case Failed(reason):
+            return Written(warning=reason)
+        case Exited(status, _, stderr) if status == BLOCKED:
+            return Written(refusal=" ".join(stderr[:400].decode("utf-8", "replace").split()))
+        case Exited(status, stdout, _):
+            written = _object(stdout) if stdout.lstrip()[:1] == b"{" else Written()
+            # Another status than 0 and valid JSON: the JSON still counts (S308).
+            return evolve(written, warning=f"a hook ended with status {status}") if status != 0 else written
+        case Responded(status, body):
+            if not 200 <= status < 300:
+                return Written(warning=f"a hook answered {status}")
+            if body.lstrip()[:1] == b"{":
+                return _object(body)
+            return Written(warning="a hook answered with no JSON object" if body.strip() else None)
+
+
+def _object(raw: bytes) -> Written:
+    if len(raw) > MAX_OUTPUT_BYTES:
+        return Written(warning="a hook wrote too much")
+    try:
+        return Written(decode_object(raw.strip()))
+    except RemoteProtocolError:
+        return Written(warning="a hook wrote malformed JSON")
+
+
+def specific_output(event: HookEvent, output: JsonObject) -> JsonObject | str:
+    """The ``hookSpecificOutput`` of an event, or else empty; a warning when it is another event's (S307)."""
+    specific = output.get("hookSpecificOutput")
+    if not isinstance(specific, Mapping):
+        return {}
+    if specific.get("hookEventName") != event:
+        return f"a hook wrote hookSpecificOutput for another event than {event}"
+    return specific
+
+
 def read_end(event: HookEvent, end: HookEnd) -> Verdict:
     """Read how a hook ended.
 
     Source:
         S307-S309, S312, S317.
     """
-    match end:
-        case Failed(reason):
-            return Verdict(warning=reason)
-        case Exited(status, _, stderr) if status == BLOCKED:
-            said = " ".join(stderr[:400].decode("utf-8", "replace").split())
-            return Verdict(Action.DECLINE, warning=f"a hook refused: {said}" if said else None)
-        case Exited(status, stdout, _):
-            # Another status than 0 and valid JSON: the JSON still counts (S308).
-            verdict = _read_output(event, stdout)
-            failed = status != 0 and verdict.action is None
-            return Verdict(warning=f"a hook ended with status {status}") if failed else verdict
-        case Responded(status, body):
-            if not 200 <= status < 300:
-                return Verdict(warning=f"a hook answered {status}")
-            verdict = _read_output(event, body)
-            is_object = body.lstrip()[:1] == b"{" or not body.strip()
-            return verdict if is_object else Verdict(warning="a hook answered with no JSON object")
+    written = read_written(end)
+    if written.refusal is not None:
+        return Verdict(Action.DECLINE, warning=f"a hook refused: {written.refusal}" if written.refusal else None)
+    verdict = Verdict() if written.output is None else _read_output(event, written.output)
+    return verdict if verdict.action is not None or written.warning is None else Verdict(warning=written.warning)
 
 
-def _read_output(event: HookEvent, raw: bytes) -> Verdict:
-    if raw.lstrip()[:1] != b"{":
-        return Verdict()
-    if len(raw) > MAX_OUTPUT_BYTES:
-        return Verdict(warning="a hook wrote too much")
-    try:
-        output = decode_object(raw.strip())
-    except RemoteProtocolError:
-        return Verdict(warning="a hook wrote malformed JSON")
-    specific = output.get("hookSpecificOutput")
-    if not isinstance(specific, Mapping):
-        return Verdict()
-    if specific.get("hookEventName") != event:
-        return Verdict(warning=f"a hook wrote hookSpecificOutput for another event than {event}")
+def _read_output(event: HookEvent, output: JsonObject) -> Verdict:
+    specific = specific_output(event, output)
+    if isinstance(specific, str):
+        return Verdict(warning=specific)
     action, content = specific.get("action"), specific.get("content")
     if action is None and content is None:
         return Verdict()

@@ -1,6 +1,7 @@
-"""Owns which hooks look at a question or an answer: their configuration, their matchers, what they are told.
+"""Owns which hooks look at a question, an answer or a call: their configuration, their matchers, what they are told.
 
-What this is not: running them (`actors.hook_runners`), nor what their output means (`hook_outcomes`).
+What this is not: running them (`actors.hook_runners`), nor what their output means (`hook_outcomes`; of calls
+`model.tool_hooks`).
 
 Rule 1: a hook that cannot be read is left out with a warning; the others count.
 Rule 2: all that match run in parallel, identical ones once (S310).
@@ -18,10 +19,14 @@ from attrs import field, frozen
 from mcp_actors.elicitation.requests import Action, Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mcp_actors.elicitation.requests import Answer, InputRequest
     from mcp_actors.jsontypes import Json, JsonObject
 
 __all__ = [
+    "QUESTION_EVENTS",
+    "TOOL_EVENTS",
     "CommandHook",
     "Handler",
     "Hook",
@@ -42,10 +47,18 @@ DEFAULT_TIMEOUT: Final = 600.0
 
 
 class HookEvent(enum.StrEnum):
-    """When a hook looks (S301)."""
+    """When a hook looks (S301, S314, S315)."""
 
     ELICITATION = "Elicitation"
     ELICITATION_RESULT = "ElicitationResult"
+    PRE_TOOL_USE = "PreToolUse"
+    POST_TOOL_USE = "PostToolUse"
+
+
+# Of servers that ask; a matcher means the server's name.
+QUESTION_EVENTS: Final = (HookEvent.ELICITATION, HookEvent.ELICITATION_RESULT)
+# Of a model's calls; a matcher means the tool's full name (S303).
+TOOL_EVENTS: Final = (HookEvent.PRE_TOOL_USE, HookEvent.POST_TOOL_USE)
 
 
 @frozen
@@ -86,7 +99,7 @@ class Hook:
     """One handler and when it looks."""
 
     event: HookEvent
-    # Of the server's name; see `matches_server`.
+    # Of the server's or the tool's name; see `matches_server`.
     matcher: str
     handler: Handler
 
@@ -98,12 +111,12 @@ class Hooks:
     hooks: tuple[Hook, ...] = ()
     warnings: tuple[str, ...] = ()
 
-    def select(self, event: HookEvent, server: str) -> tuple[Handler, ...]:
-        """The handlers that look at this event of this server, identical ones once."""
+    def select(self, event: HookEvent, name: str) -> tuple[Handler, ...]:
+        """The handlers that look at this event of this server or tool, identical ones once."""
         selected: list[Handler] = []
         for hook in self.hooks:
             is_new = hook.handler not in selected
-            if hook.event is event and is_new and matches_server(hook.matcher, server) and _is_sane(hook, server):
+            if hook.event is event and is_new and matches_server(hook.matcher, name) and _is_sane(hook, name):
                 selected.append(hook.handler)
         return tuple(selected)
 
@@ -139,17 +152,27 @@ class _Unusable(Exception):
     """Never leaves this file."""
 
 
-def read_hooks(section: Json) -> Hooks:
+def read_hooks(section: Json, events: Sequence[HookEvent] = QUESTION_EVENTS) -> Hooks:
     """Read the value of ``hooks`` in a settings file; events of others are passed over.
+
+    Args:
+        section: the value, decoded; a tuple of such, the weakest file's first, is read as one.
+        events: those that are wanted: of questions, or with `TOOL_EVENTS` of a model's calls.
 
     Source:
         S302, S303, S309, S311-S313.
     """
+    if isinstance(section, tuple):
+        parts = [read_hooks(part, events) for part in section]
+        return Hooks(
+            tuple(hook for part in parts for hook in part.hooks),
+            tuple(text for part in parts for text in part.warnings),
+        )
     if not isinstance(section, Mapping):
         return Hooks(warnings=() if section is None else ("hooks: is not an object",))
     hooks: list[Hook] = []
     warnings: list[str] = []
-    for event in HookEvent:
+    for event in events:
         for at, group in enumerate(_array(section.get(event, ()), f"hooks.{event}", warnings)):
             place = f"hooks.{event}[{at}]"
             if not isinstance(group, Mapping):
@@ -229,6 +252,16 @@ class HookContext:
     cwd: str = ""
     permission_mode: str = "default"
 
+    def told(self, event: HookEvent) -> dict[str, Json]:
+        """What hooks of every event are told (S304)."""
+        return {
+            "session_id": self.session_id,
+            "transcript_path": self.transcript_path,
+            "cwd": self.cwd,
+            "permission_mode": self.permission_mode,
+            "hook_event_name": str(event),
+        }
+
 
 def hook_input(context: HookContext, request: InputRequest, answer: Answer | None = None) -> JsonObject:
     """Write what a hook reads: about the question, or with an `answer` about that.
@@ -237,11 +270,7 @@ def hook_input(context: HookContext, request: InputRequest, answer: Answer | Non
         S304-S306.
     """
     told: dict[str, Json] = {
-        "session_id": context.session_id,
-        "transcript_path": context.transcript_path,
-        "cwd": context.cwd,
-        "permission_mode": context.permission_mode,
-        "hook_event_name": str(HookEvent.ELICITATION if answer is None else HookEvent.ELICITATION_RESULT),
+        **context.told(HookEvent.ELICITATION if answer is None else HookEvent.ELICITATION_RESULT),
         "mcp_server_name": request.server,
         "mode": str(request.kind),
     }

@@ -22,11 +22,11 @@ import trio
 
 from mcp_actors.actors.asking import Asking
 from mcp_actors.actors.elicitor import Elicitor
-from mcp_actors.actors.hook_runners import HookRunner
+from mcp_actors.actors.hook_runners import HookRunner, call_connected
 from mcp_actors.actors.hosting import Host
 from mcp_actors.actors.questions import AnswerQuestion, CompleteUrl, WithdrawQuestions
 from mcp_actors.elicitation.requests import Kind, RefusedRequest
-from mcp_actors.errors import ActorGone, MailboxFull, RpcError, ServerNotReady, UnknownTool
+from mcp_actors.errors import ActorGone, MailboxFull, RpcError, ServerNotReady
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -195,13 +195,9 @@ class Questions:
             self._runtime = None
 
     async def _call_tool(self, server: str, tool: str, arguments: JsonObject) -> ToolResult:
-        runtime = self._runtime
-        if runtime is None or server not in runtime.snapshot.connections:
-            raise ServerNotReady(server=server, state="not connected", reason="a hook's tool connects nothing")
-        found = runtime.snapshot.catalog.resolve_route(server, tool)
-        if found is None:
-            raise UnknownTool(server=server, name=f"{server}.{tool}", nearest=())
-        return await runtime.call_tool(found.callable_name, arguments)
+        if self._runtime is None:
+            raise ServerNotReady(server=server, state="not connected", reason="the runtime does not run")
+        return await call_connected(self._runtime, server, tool, arguments)
 
 
 def _note(event: ElicitorEvent) -> None:

@@ -16,29 +16,35 @@ from __future__ import annotations
 import logging
 import os
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import trio
 from attrs import evolve, frozen
 
+from mcp_actors.actors.hook_runners import HookRunner, call_connected
+from mcp_actors.elicitation.hooks import HookContext
 from mcp_actors.errors import RemoteProtocolError, UnknownServer, UnknownTool
 from mcp_actors.model.limits import read_limits
 from mcp_actors.model.own_tools import OwnTools, Resourceful, told
 from mcp_actors.model.pictures import shrink_picture
+from mcp_actors.model.tool_hooks import Before, ToolHooks
 from mcp_actors.tools.blocks import plan_result
 from mcp_actors.tools.filters import hide_by
 from mcp_actors.tools.formats import FORMATS
 from mcp_actors.tools.listing import Listing, clean_instructions, list_for_model
 from mcp_actors.tools.permissions import Decision, Mode, Question, Rules, Verdict, decide, read_rules
+from mcp_actors.tools.plans import ModelText
 from mcp_actors.tools.search import DEFAULT_LIMIT, SearchIndex
 from mcp_actors.tools.validation import Fit, check_output
-from mcp_actors.tools.view import restore_arguments
+from mcp_actors.tools.view import ToolView, restore_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from mcp_actors.actors.registry import Snapshot
     from mcp_actors.actors.slots import ProgressCallback
+    from mcp_actors.elicitation.hooks import Hooks
     from mcp_actors.fleet.configured import Configured
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.model.outputs import Outputs
@@ -49,7 +55,6 @@ if TYPE_CHECKING:
     from mcp_actors.tools.results import ToolResult
     from mcp_actors.tools.search import Match
     from mcp_actors.tools.validation import Check
-    from mcp_actors.tools.view import ToolView
 
 __all__ = ["AskPermission", "Called", "Fleet", "ModelFace"]
 
@@ -104,6 +109,7 @@ class ModelFace:
         report: Callable[[str, tuple[Change, ...]], None] | None = None,
         shrink: Shrink | None = shrink_picture,
         is_strict: bool = False,
+        hooks: Hooks | None = None,
     ) -> None:
         """Make a face.
 
@@ -119,6 +125,7 @@ class ModelFace:
             report: told of the changes of a server when they are found.
             shrink: makes pictures smaller, in a thread; by default Pillow, where it is installed.
             is_strict: raise when structured content does not fit its schema.
+            hooks: what looks at calls before and after (`read_hooks` with `TOOL_EVENTS`); they run as this program.
         """
         self.rules = _rules_of(runtime) if rules is None else rules
         self.mode = mode
@@ -136,6 +143,7 @@ class ModelFace:
         self._listed: Snapshot | None = None
         self._index = SearchIndex()
         self._own = OwnTools(runtime, self._save)
+        self._hooks = _hooks_of(runtime, hooks, mode)
         self._lock = trio.Lock()
 
     def _filter(self) -> Callable[[ToolView], str | None]:
@@ -253,7 +261,8 @@ class ModelFace:
         Args:
             name: callable name, as listed; or a tool of `host_tools`.
             arguments: as the model wrote them.
-            hook: what hooks said of the call before (S314); an allow skips neither deny nor ask.
+            hook: what the program's own hooks said of the call before (S314); an allow skips neither deny nor ask.
+                Where it is given, ``PreToolUse`` hooks are not run.
             timeout, progress: as for `Runtime.call_tool`.
 
         Returns:
@@ -270,23 +279,26 @@ class ModelFace:
         Source:
             S212-S242, faults 84 and 85.
         """
-        arguments = arguments or {}
-        host_tool = next((tool for tool in self.host_tools if tool.name == name), None)
-        if host_tool is not None:
-            refusal = await self._refuse(Question(name, arguments, is_read_only=host_tool.is_read_only, hook=hook))
-            return refusal or await self._own.call(host_tool, arguments)
-        view = await self._view(name)
+        tool = next((tool for tool in self.host_tools if tool.name == name), None) or await self._view(name)
+        before = Before(arguments or {}, hook)
+        if hook is None and self._hooks is not None:
+            before = await self._hooks.before(name, before.arguments)
         question = Question(
-            view.name,
-            arguments,
-            is_read_only=view.is_read_only,
-            requires_user_interaction=view.requires_user_interaction,
-            hook=hook,
+            name,
+            before.arguments,
+            is_read_only=tool.is_read_only,
+            requires_user_interaction=isinstance(tool, ToolView) and tool.requires_user_interaction,
+            hook=before.verdict,
+            hook_reason=before.reason,
         )
         refusal = await self._refuse(question)
         if refusal is not None:
             return refusal
-        return (await self.call_view(view, arguments, timeout=timeout, progress=progress)).result
+        if isinstance(tool, ToolView):
+            result = (await self.call_view(tool, before.arguments, timeout=timeout, progress=progress)).result
+        else:
+            result = await self._own.call(tool, before.arguments)
+        return _with_remarks(result, before.remarks)
 
     async def call_view(
         self,
@@ -299,12 +311,22 @@ class ModelFace:
         """`call` without the permission: for a host that has asked already. Cancellation: as `call`."""
         restored = restore_arguments(view.tool, arguments)
         raw = await self._runtime.call_tool(view.name, restored, timeout=timeout, progress=progress)
-        return await self.read_result(raw, view)
+        if self._hooks is None:
+            return await self.read_result(raw, view)
+        after = await self._hooks.after(view.name, arguments, raw)
+        called = await self.read_result(after.raw, view, is_replaced=after.is_replaced)
+        return evolve(called, result=_with_remarks(called.result, after.remarks))
 
-    async def read_result(self, raw: ToolResult, view: ToolView) -> Called:
-        """Check a result and give what a model gets of it. Raises as `call`. Cancellation: as `call`."""
+    async def read_result(self, raw: ToolResult, view: ToolView, *, is_replaced: bool = False) -> Called:
+        """Check a result and give what a model gets of it. Raises as `call`. Cancellation: as `call`.
+
+        Args:
+            raw: the result.
+            view: the tool that gave it.
+            is_replaced: it is not the tool's own, so that the tool's schema is not for it.
+        """
         limits = evolve(self._limits, max_result_chars=view.max_result_chars)
-        judge = partial(_judge, raw, view, limits, self._shrink)
+        judge = partial(_judge, raw, None if is_replaced else view.output_schema, limits, self._shrink)
         # A picture may have to be decoded, whatever its size.
         is_slow = len(raw.raw) > THREAD_BYTES or b'"image' in raw.raw
         check, plan = await trio.to_thread.run_sync(judge) if is_slow else judge()
@@ -339,11 +361,24 @@ class ModelFace:
         return [None] * len(files) if self._outputs is None else await self._outputs.save(files)
 
 
-def _judge(raw: ToolResult, view: ToolView, limits: Limits, shrink: Shrink | None) -> tuple[Check | None, ResultPlan]:
-    check = check_output(
-        view.output_schema, raw.structured_content, is_error=raw.is_error, has_value=raw.has_structured_content
-    )
+def _judge(
+    raw: ToolResult, schema: JsonObject | None, limits: Limits, shrink: Shrink | None
+) -> tuple[Check | None, ResultPlan]:
+    check = check_output(schema, raw.structured_content, is_error=raw.is_error, has_value=raw.has_structured_content)
     return check, plan_result(raw, limits=limits, check=check, shrink=shrink)
+
+
+def _with_remarks(result: ModelResult, remarks: Sequence[str]) -> ModelResult:
+    """A result with what hooks want a model to know besides."""
+    return evolve(result, blocks=(*result.blocks, *map(ModelText, remarks))) if remarks else result
+
+
+def _hooks_of(runtime: Fleet, hooks: Hooks | None, mode: Mode) -> ToolHooks | None:
+    if hooks is None:
+        return None
+    project = str(Path.cwd())
+    runner = HookRunner(dict(os.environ), project, partial(call_connected, runtime))
+    return ToolHooks(hooks, runner, HookContext(cwd=project, permission_mode=mode))
 
 
 def _rules_of(runtime: Fleet) -> Rules:

@@ -231,6 +231,7 @@ class Question:
     requires_user_interaction: bool = False
     # What hooks said before; None when they said nothing.
     hook: Verdict | None = None
+    hook_reason: str = ""
     # True when the organisation wants to be asked about this connector each time (S238).
     is_org_ask: bool = False
 
@@ -257,7 +258,9 @@ def decide(question: Question, rules: Rules, mode: Mode = Mode.DEFAULT) -> Decis
         S228-S242.
     """
     if question.hook is Verdict.DENY:
-        return Decision(Verdict.DENY, "denied by a hook")
+        return Decision(
+            Verdict.DENY, "denied by a hook" + (f": {question.hook_reason}" if question.hook_reason else "")
+        )
     rule = rules.first(Verdict.DENY, question.name, question.arguments)
     if rule is not None:
         return Decision(Verdict.DENY, f"denied by the rule {rule}", rule)
@@ -269,7 +272,7 @@ def decide(question: Question, rules: Rules, mode: Mode = Mode.DEFAULT) -> Decis
     if question.is_org_ask:
         return _asked(mode, "the organisation wants to be asked", can_remember=False)
     if question.hook is Verdict.ASK:
-        return _asked(mode, "a hook wants to be asked")
+        return _asked(mode, "a hook wants to be asked" + (f": {question.hook_reason}" if question.hook_reason else ""))
     if question.name in FREE_TOOLS:
         return Decision(Verdict.ALLOW, "reading resources needs no permission")
     if mode is Mode.BYPASS:
