@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from mcp_actors.auth.credentials import Credentials
 from mcp_actors.auth.driving import drive
-from mcp_actors.auth.flow import choose_presentation, find, refusal_error, wanted_scope
+from mcp_actors.auth.flow import choose_presentation, credentials_of, find, refusal_error, wanted_scope
 from mcp_actors.auth.grants import DEVICE_GRANT, ask_device_code, ask_token, device_form
 from mcp_actors.auth.identity import choose_identity
 from mcp_actors.auth.options import GrantKind
@@ -21,6 +20,7 @@ from mcp_actors.auth.urls import place_of
 from mcp_actors.errors import AuthFailed, ConnectFailed
 
 if TYPE_CHECKING:
+    from mcp_actors.auth.credentials import Credentials
     from mcp_actors.auth.driving import Fetch, Prompter
     from mcp_actors.auth.flow import Errand
 
@@ -71,16 +71,7 @@ async def log_in_by_code(errand: Errand, fetch: Fetch, prompter: Prompter) -> Cr
                 interval *= 2  # RFC 8628, section 3.5: exponential backoff on a timeout
                 continue
             if not isinstance(result, Refused):
-                return Credentials(
-                    server_url=errand.server_url,
-                    resource=found.resource,
-                    server=server,
-                    grant=GrantKind.DEVICE_CODE,
-                    tokens=result,
-                    identity=identity,
-                    scope=scope,
-                    dpop_key=presentation.key_pem(),
-                )
+                return credentials_of(errand, found, result, GrantKind.DEVICE_CODE, identity, presentation)
             if result.code == "slow_down":
                 interval += SLOWER
             elif result.code != "authorization_pending" and not result.is_passing:

@@ -45,6 +45,7 @@ __all__ = [
     "authorization_url",
     "check_pkce",
     "choose_presentation",
+    "credentials_of",
     "find",
     "is_dpop_used",
     "log_in",
@@ -125,16 +126,7 @@ def log_in(errand: Errand) -> Flow[Credentials]:
         result = yield from _authorize(errand, found, identity, presentation)
     if isinstance(result, Refused):
         raise refusal_error(result, found.server)
-    return Credentials(
-        server_url=errand.server_url,
-        resource=found.resource,
-        server=found.server,
-        grant=GrantKind.AUTHORIZATION_CODE,
-        tokens=result,
-        identity=identity,
-        scope=wanted_scope(errand, found),
-        dpop_key=presentation.key_pem(),
-    )
+    return credentials_of(errand, found, result, GrantKind.AUTHORIZATION_CODE, identity, presentation)
 
 
 def check_pkce(server: AuthServer, options: AuthOptions) -> None:
@@ -186,6 +178,27 @@ def wanted_scope(errand: Errand, found: Discovery) -> tuple[str, ...]:
     if demand is not None and demand.is_step_up and previous is not None and previous.issuer == found.server.issuer:
         return stepped_scope(previous.scope or previous.granted, demanded) if pinned is None else pinned
     return first_scope(found, pinned=pinned, demanded=demanded)
+
+
+def credentials_of(
+    errand: Errand,
+    found: Discovery,
+    tokens: Tokens,
+    grant: GrantKind,
+    identity: ClientIdentity | None,
+    presentation: Presentation,
+) -> Credentials:
+    """What is kept of a grant, whichever way it was had."""
+    return Credentials(
+        server_url=errand.server_url,
+        resource=found.resource,
+        server=found.server,
+        grant=grant,
+        tokens=tokens,
+        identity=identity,
+        scope=wanted_scope(errand, found),
+        dpop_key=presentation.key_pem(),
+    )
 
 
 def _authorize(

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from mcp_actors.auth.client_auth import authenticate
-from mcp_actors.auth.credentials import Credentials
-from mcp_actors.auth.flow import choose_presentation, find, refusal_error, wanted_scope
+from mcp_actors.auth.flow import choose_presentation, credentials_of, find, refusal_error, wanted_scope
 from mcp_actors.auth.grants import ask_token, client_credentials_form, jwt_bearer_form, refresh_form
 from mcp_actors.auth.identity import configured_identity
 from mcp_actors.auth.messages import Purpose, form_request
@@ -20,6 +19,7 @@ from mcp_actors.auth.tokens import Refused
 from mcp_actors.errors import AuthFailed
 
 if TYPE_CHECKING:
+    from mcp_actors.auth.credentials import Credentials
     from mcp_actors.auth.discovery import AuthServer
     from mcp_actors.auth.flow import Errand
     from mcp_actors.auth.messages import Asking, Sources
@@ -80,16 +80,7 @@ def mint(errand: Errand, *, assertion: str | None = None) -> Asking[Credentials]
     )
     if isinstance(result, Refused):
         raise refusal_error(result, found.server)
-    return Credentials(
-        server_url=errand.server_url,
-        resource=found.resource,
-        server=found.server,
-        grant=options.grant,
-        tokens=result,
-        identity=identity,
-        scope=scope,
-        dpop_key=presentation.key_pem(),
-    )
+    return credentials_of(errand, found, result, options.grant, identity, presentation)
 
 
 def revoke(credentials: Credentials, sources: Sources) -> Asking[bool]:

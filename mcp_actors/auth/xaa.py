@@ -25,6 +25,7 @@ from mcp_actors.auth.driving import drive, drive_visiting
 from mcp_actors.auth.flow import (
     authorization_url,
     choose_presentation,
+    credentials_of,
     find,
     read_landing,
     refusal_error,
@@ -167,17 +168,9 @@ def redeem(errand: Errand, found: Discovery, id_jag: str) -> Asking[Credentials]
     )
     if isinstance(result, Refused):
         raise refusal_error(result, found.server)
-    return Credentials(
-        server_url=errand.server_url,
-        resource=found.resource,
-        server=found.server,
-        grant=GrantKind.XAA,
-        # "repeat legs 1-2": a refresh token would outlive the company's word (S277).
-        tokens=evolve(result, refresh_token=None),
-        identity=identity,
-        scope=scope,
-        dpop_key=presentation.key_pem(),
-    )
+    # "repeat legs 1-2": a refresh token would outlive the company's word (S277).
+    tokens = evolve(result, refresh_token=None)
+    return credentials_of(errand, found, tokens, GrantKind.XAA, identity, presentation)
 
 
 @define(eq=False)

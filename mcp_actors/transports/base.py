@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mcp_actors.errors import TransportError
     from mcp_actors.protocol.types import Frame, Refusal, RequestId, ServerInfo
 
-__all__ = ["Diagnostics", "Sink", "Transport", "Turn"]
+__all__ = ["Diagnostics", "PassingSink", "Sink", "Transport", "Turn"]
 
 # Bytes that are delivered before the others have their turn, a few milliseconds of the dearest (a batch of pings); a
 # message costs so many besides its own.
@@ -93,6 +93,32 @@ class Sink(Protocol):
     def is_waiting(self, request_id: RequestId) -> bool:
         """Whether somebody still waits for the answer to this request of ours."""
         ...
+
+
+@define(eq=False)
+class PassingSink:
+    """A sink in front of another one; whoever stands between overrides what it looks at."""
+
+    _sink: Sink
+
+    def deliver(self, raw: bytes) -> None:
+        """See `Sink`, as for all below."""
+        self._sink.deliver(raw)
+
+    def refuse(self, frame: Frame, refusal: Refusal) -> None:
+        self._sink.refuse(frame, refusal)
+
+    def lose(self, frame: Frame, reason: str) -> None:
+        self._sink.lose(frame, reason)
+
+    def answering(self, frame: Frame) -> None:
+        self._sink.answering(frame)
+
+    def ended(self, error: TransportError) -> None:
+        self._sink.ended(error)
+
+    def is_waiting(self, request_id: RequestId) -> bool:
+        return self._sink.is_waiting(request_id)
 
 
 class Transport(Protocol):

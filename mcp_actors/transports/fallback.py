@@ -26,6 +26,7 @@ from attrs import define, evolve
 
 from mcp_actors.errors import AuthError, ConnectFailed, McpActorsError, TransportBroken, TransportClosed, TransportError
 from mcp_actors.protocol.inbound import read_refusal, rpc_error_in
+from mcp_actors.transports.base import PassingSink
 from mcp_actors.transports.http import HttpTransport
 from mcp_actors.transports.legacy_sse import SseTransport
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     from mcp_actors.config.settings import Settings
     from mcp_actors.config.specs import ServerSpec
-    from mcp_actors.protocol.types import Frame, Refusal, RequestId, ServerInfo
+    from mcp_actors.protocol.types import Frame, Refusal, ServerInfo
     from mcp_actors.transports.base import Diagnostics, Sink
     from mcp_actors.transports.found import Found
     from mcp_actors.transports.http_client import Auth
@@ -185,10 +186,9 @@ class FallbackTransport:
 
 
 @define(eq=False)
-class _Watching:
+class _Watching(PassingSink):
     """A sink for the HTTP transport: refusals go through `suspect`, until a message shows that HTTP works."""
 
-    _sink: Sink
     _suspect: Callable[[Frame, Refusal], bool]
     _works: bool = False
 
@@ -199,18 +199,6 @@ class _Watching:
     def refuse(self, frame: Frame, refusal: Refusal) -> None:
         if self._works or not self._suspect(frame, refusal):
             self._sink.refuse(frame, refusal)
-
-    def lose(self, frame: Frame, reason: str) -> None:
-        self._sink.lose(frame, reason)
-
-    def answering(self, frame: Frame) -> None:
-        self._sink.answering(frame)
-
-    def ended(self, error: TransportError) -> None:
-        self._sink.ended(error)
-
-    def is_waiting(self, request_id: RequestId) -> bool:
-        return self._sink.is_waiting(request_id)
 
 
 def _speaks_of_revisions(refusal: Refusal) -> bool:

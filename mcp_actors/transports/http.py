@@ -34,7 +34,7 @@ from attrs import define
 from mcp_actors.config.specs import RemoteTarget
 from mcp_actors.errors import LocalProtocolError, McpActorsError, TransportClosed
 from mcp_actors.protocol.types import Era
-from mcp_actors.transports.base import Diagnostics
+from mcp_actors.transports.base import Diagnostics, PassingSink
 from mcp_actors.transports.carried_headers import REFUSALS, CarriedHeaders
 from mcp_actors.transports.cursor import Cursor
 from mcp_actors.transports.http_client import HttpClient
@@ -49,8 +49,7 @@ if TYPE_CHECKING:
 
     from mcp_actors.config.settings import Settings
     from mcp_actors.config.specs import ServerSpec
-    from mcp_actors.errors import TransportError
-    from mcp_actors.protocol.types import Frame, Refusal, RequestId, ServerInfo
+    from mcp_actors.protocol.types import Frame, ServerInfo
     from mcp_actors.transports.base import Sink
     from mcp_actors.transports.http_answer import HttpAnswer
     from mcp_actors.transports.http_client import Auth
@@ -344,27 +343,11 @@ class HttpTransport:
 
 
 @define(eq=False)
-class _Sweeping:
+class _Sweeping(PassingSink):
     """A sink for messages of GET streams: after each one, exchanges that it answered are left."""
 
-    _sink: Sink
     _sweep: Callable[[], None]
 
     def deliver(self, raw: bytes) -> None:
         self._sink.deliver(raw)
         self._sweep()
-
-    def refuse(self, frame: Frame, refusal: Refusal) -> None:
-        self._sink.refuse(frame, refusal)
-
-    def lose(self, frame: Frame, reason: str) -> None:
-        self._sink.lose(frame, reason)
-
-    def answering(self, frame: Frame) -> None:
-        self._sink.answering(frame)
-
-    def ended(self, error: TransportError) -> None:
-        self._sink.ended(error)
-
-    def is_waiting(self, request_id: RequestId) -> bool:
-        return self._sink.is_waiting(request_id)
