@@ -114,7 +114,7 @@ async def _tools(plan: Plan, server: str | None, own: argparse.Namespace) -> int
         views = [match.view for match in found]
         tools = [view.tool for view in views]
     if own.format is not None:
-        for warning in listing.warnings:
+        for warning in (*face.rules.warnings, *listing.warnings):
             output.note(render.clean_line(warning, 400))
         output.emit(render.json_text(FORMATS[own.format](views)))
     elif own.json:

@@ -122,3 +122,15 @@ def test_a_servers_down_is_told(tmp_path) -> None:
 
     assert (done.returncode, done.stdout) == (1, "no resources\n")
     assert "/nonexistent/x" in done.stderr
+
+
+def test_rules_of_settings_hide_from_a_model(lib, home) -> None:
+    """S230, S236: a denied tool is not handed out; a rule that cannot be read has no effect and is told."""
+    settings = home / ".claude" / "settings.json"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text(json.dumps({"permissions": {"deny": ["mcp__lib__touch", "mcp__lib__ask(x"]}}), encoding="utf-8")
+
+    done = run("tools", "--format", "anthropic", *lib)
+
+    assert {tool["name"] for tool in json.loads(done.stdout)} == {"mcp__lib__ask", "mcp__lib__dress", "mcp__lib__work"}
+    assert "'mcp__lib__ask(x' was skipped" in done.stderr
