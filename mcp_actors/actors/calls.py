@@ -135,12 +135,12 @@ class Calls:
             self._watchdog.deadline = deadline
 
     async def watch_deadlines(self, react: Callable[[], None]) -> None:
-        """Fail each call at its deadline and tell the server; tell the session of its own. Runs until cancelled.
+        """Fail each call at its deadline and tell the server; tell the session of its own. Runs until `fail_all`.
 
         Args:
             react: does what the session wants after it was told.
         """
-        while True:
+        while self._error is None:
             deadline = min((slot.deadline for slot in self._slots.values()), default=math.inf)
             handshake = self._session.next_deadline
             if handshake is not None:
@@ -197,6 +197,7 @@ class Calls:
     def fail_all(self, error: McpActorsError) -> None:
         """Fail every call, each with an error of its own: a raised exception collects tracebacks."""
         self._error = error
+        self._watchdog.cancel()
         self.release()
         for slot in self._session.abandon():
             slot.fail(evolve(error))

@@ -16,18 +16,19 @@ import trio
 
 from mcp_actors.actors.connection import Connection
 from mcp_actors.actors.exits import cause_of
-from mcp_actors.actors.lifecycle import Phase, ServerState, ServerStatus, advance
+from mcp_actors.actors.lifecycle import Phase, ServerState
 from mcp_actors.actors.listening import Listening
-from mcp_actors.actors.messages import StatusChanged
 from mcp_actors.actors.restarts import Exit, ExitKind, History, Leave, Park, RestartAfter, classify, decide, may_start
-from mcp_actors.actors.telling import capability_summary, describe_end, remedy_for
-from mcp_actors.errors import AuthRequired, GaveUp, ServerNotReady, TransportClosed
+from mcp_actors.actors.standing import Standing
+from mcp_actors.actors.telling import capability_summary, describe_end
+from mcp_actors.errors import AuthRequired, GaveUp, TransportClosed
 from mcp_actors.protocol.types import Era
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mcp_actors.actors.hosting import Host
+    from mcp_actors.actors.lifecycle import ServerStatus
     from mcp_actors.actors.mailbox import Ref
     from mcp_actors.actors.messages import RegistryMessage
     from mcp_actors.config.settings import Settings
@@ -72,19 +73,7 @@ class Child:
         self.listening = listening or Listening()
         # The connection that takes calls; None while not connected.
         self.connection: Connection | None = None
-        state = ServerState.PENDING if spec.is_enabled else ServerState.DISABLED
-        self.status = ServerStatus(
-            name=spec.name,
-            state=state,
-            phase=Phase.QUEUED if spec.is_enabled else Phase.STOPPED,
-            reason="queued" if spec.is_enabled else spec.disabled_reason,
-            transport=spec.transport,
-            scope=spec.scope,
-            since=trio.current_time(),
-            error=None if spec.is_enabled else spec.disabled_detail,
-            remedy=None if spec.is_enabled else remedy_for(spec.disabled_reason, spec),
-            generation=first_generation,
-        )
+        self._standing = Standing(spec, registry, generation=first_generation)
         self._settings = settings
         self._open_transport = open_transport
         self._permits = permits
@@ -96,7 +85,6 @@ class Child:
         self._era_since = -math.inf
         # How the last life ended, for people; None when it ended in order.
         self._last_error: str | None = None
-        self._last_remedy: str | None = None
         # What the supervisor wants; `_why_not` is the reason code when it is not wanted.
         self._is_wanted = spec.is_enabled
         self._why_not = spec.disabled_reason
@@ -104,11 +92,16 @@ class Child:
         self._is_retired = False
         # Set by commands for the resting task; it clears them.
         self._is_called = False
-        # The life in progress.
+        # The life in progress, and whether a command ended it.
         self._life = trio.CancelScope()
-        # Replaced at every ring: one for the task, one for those who watch its status.
+        self._is_ended = False
+        # Replaced at every ring.
         self._bell = trio.Event()
-        self._reported = trio.Event()
+
+    @property
+    def status(self) -> ServerStatus:
+        """What is publicly known of it."""
+        return self._standing.status
 
     # ── the task ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -118,13 +111,15 @@ class Child:
             while not self._is_wanted:
                 # Said again after each ring: it may have been wanted in between, and somebody waits for this word.
                 if self.status.phase is not Phase.STOPPED:
-                    await self._report(ServerState.DISABLED, Phase.STOPPED, self._why_not, pid=None, next_retry=None)
+                    await self._standing.move(
+                        ServerState.DISABLED, Phase.STOPPED, self._why_not, pid=None, next_retry=None
+                    )
                 else:
                     await self._bell.wait()
             self._is_called = False
             end = await self._live()
             # A life that a command ended is followed by what is wanted now, without a rest.
-            if self._is_wanted and not self._life.cancel_called:
+            if self._is_wanted and not self._is_ended:
                 await self._rest(end)
 
     async def _live(self) -> Exit:
@@ -132,16 +127,17 @@ class Child:
         error: BaseException | None = None
         ready_at: float | None = None
         connection = self._new_connection()
-        with trio.CancelScope() as self._life:
-            try:
-                async with trio.open_nursery() as life:
-                    queued, opened = await self._connect(connection, life)
-                    ready_at = trio.current_time()
-                    await self._serve(connection, queued, opened)
-            except* Exception as group:  # noqa: BLE001 - the child loop: whatever ends a life is judged, siblings go on
-                error = cause_of(group)
+        self._is_ended = False
+        try:
+            async with trio.open_nursery() as life:
+                self._life = life.cancel_scope
+                queued, opened = await self._connect(connection, life)
+                ready_at = trio.current_time()
+                await self._serve(connection, queued, opened)
+        except* Exception as group:  # noqa: BLE001 - the child loop: whatever ends a life is judged, siblings go on
+            error = cause_of(group)
         self.connection = None
-        if self._life.cancelled_caught:
+        if self._is_ended:
             error = TransportClosed(server=self.spec.name)
         lived = 0.0 if ready_at is None else trio.current_time() - ready_at
         is_proven = connection.served > 0 or lived >= self.spec.restart_policy.stable_after
@@ -155,35 +151,35 @@ class Child:
             logger.debug("[MCP:%s] stopped", self.spec.name)
         told = None if end.kind is ExitKind.SHUTDOWN else error
         self._last_error = describe_end(told, connection.diagnostics(), self._connect_timeout)
-        self._last_remedy = told.remedy if isinstance(told, AuthRequired) else None
+        self._standing.last_remedy = told.remedy if isinstance(told, AuthRequired) else None
         return end
 
     async def _connect(self, connection: Connection, life: trio.Nursery) -> tuple[float, float]:
         """Bring it up to READY; the permit leaves first. Returns when it was queued and when it got its permit."""
         queued = trio.current_time()
         if self.status.phase is not Phase.QUEUED:
-            await self._report_life(ServerState.PENDING, Phase.QUEUED, "queued")
+            await self._tell(ServerState.PENDING, Phase.QUEUED, "queued")
         async with self._permits:
             opened = trio.current_time()
             self._history = self._history.started(opened, self.spec.restart_policy.period)
-            await self._report_life(
-                ServerState.PENDING, Phase.CONNECTING, "connecting", generation=connection.generation
-            )
+            await self._tell(ServerState.PENDING, Phase.CONNECTING, "connecting", generation=connection.generation)
             logger.debug("[MCP:%s] connect.started transport=%s", self.spec.name, self.spec.transport)
             with trio.fail_after(self._connect_timeout):
-                info = await life.start(connection.run)
+                info = await connection.open(life)
         self._era, self._era_since = info.era, trio.current_time()
         return queued, opened
 
     async def _serve(self, connection: Connection, queued: float, opened: float) -> None:
+        """List what it offers, take calls, and keep the lists fresh. Runs until cancelled."""
         info, ready = connection.info, trio.current_time()
         assert info is not None
         logger.debug(
             "[MCP:%s] connect.complete transport=%s elapsed_ms=%d revision=%s",
             self.spec.name, self.spec.transport, round((ready - opened) * 1000), info.revision,
         )  # fmt: skip
-        logger.debug("[MCP:%s] capabilities %s", self.spec.name, capability_summary(info))
-        await self._report_life(
+        if logger.isEnabledFor(logging.DEBUG):
+            logger.debug("[MCP:%s] capabilities %s", self.spec.name, capability_summary(info))
+        await self._tell(
             ServerState.PENDING,
             Phase.LISTING,
             "listing",
@@ -193,9 +189,9 @@ class Child:
             queue_seconds=opened - queued,
             connect_seconds=ready - opened,
         )
-        await connection.lists.are_fetched.wait()
+        await connection.lists.fetch()
         self.connection = connection
-        await self._report_life(
+        await self._tell(
             ServerState.CONNECTED,
             Phase.READY,
             "ready",
@@ -204,6 +200,7 @@ class Child:
             attempt=0,
             list_seconds=trio.current_time() - ready,
         )
+        await connection.lists.keep_fresh()
 
     async def _rest(self, end: Exit) -> None:
         """Do what is decided about an end: wait out the backoff, or wait to be called."""
@@ -218,7 +215,7 @@ class Child:
                 reason, wait = why, math.inf if probe is None else probe
             case Leave() if end.kind is ExitKind.NEEDS_LOGIN:
                 state = ServerState.NEEDS_AUTH
-        await self._report(
+        await self._standing.move(
             state,
             phase,
             reason,
@@ -257,24 +254,35 @@ class Child:
             ServerNotReady: policy forbids it, or its definition waits for approval; neither is decided here.
         """
         if not self._is_wanted and self._why_not in DECIDED_ELSEWHERE:
-            raise self.not_ready()
+            raise self._standing.not_ready()
         if not self._is_wanted:
             self._history = History()
             # It may still be at rest, when it was unwanted for a moment only.
             self._is_wanted = self._is_called = True
-            await self._report(ServerState.PENDING, Phase.QUEUED, "queued", error=None)
+            await self._standing.move(ServerState.PENDING, Phase.QUEUED, "queued", error=None)
             self._ring()
 
     async def disable(self, reason: str) -> None:
         """Want it no more, and wait until nothing of it lives; sticks whatever it is doing (S128)."""
+        self._unwant(reason)
+        if self.status.phase is not Phase.STOPPED:
+            await self._standing.move(ServerState.DISABLED, Phase.STOPPING, reason)
+        await self.wait_stopped()
+
+    def shut_down(self) -> None:
+        """Want it no more because the whole runtime stops: each that has stopped says so, and nothing before."""
+        self._unwant(SHUTDOWN)
+
+    def _unwant(self, reason: str) -> None:
         self._is_wanted, self._why_not = False, reason
         if self.status.phase is not Phase.STOPPED:
             self._end_life()
-            if reason != SHUTDOWN:  # then all stop, and each that has stopped says so
-                await self._report(ServerState.DISABLED, Phase.STOPPING, reason)
             self._ring()
+
+    async def wait_stopped(self) -> None:
+        """Wait until nothing of it lives, it is wanted again, or another child has its name. Cancellation: safe."""
         while not (self._is_wanted or self._is_retired) and self.status.phase is not Phase.STOPPED:
-            await self._reported.wait()
+            await self._standing.moved()
 
     async def retire(self, drain: float) -> None:
         """Let calls in flight end, for at most `drain` seconds, while new ones wait for the successor; then fail them.
@@ -284,18 +292,18 @@ class Child:
         connection = self.connection
         if connection is not None and connection.is_open:
             connection.users.are_leaving = True
-            await self._report(self.status.state, Phase.STOPPING, "reload")
+            await self._standing.move(self.status.state, Phase.STOPPING, "reload")
             with trio.move_on_after(drain):
                 await connection.users.leave()
         if connection is not None:
             connection.close(TransportClosed(server=self.spec.name))
             if self.status.state is ServerState.CONNECTED:
-                await self._report(ServerState.PENDING, Phase.STOPPING, "reload")
+                await self._standing.move(ServerState.PENDING, Phase.STOPPING, "reload")
 
     def retired(self) -> None:
         """Nothing of it lives any more: whoever waits for it looks again."""
         self._is_retired = True
-        self._reported.set()
+        self._standing.nudge()
 
     @property
     def is_held(self) -> bool:
@@ -310,7 +318,7 @@ class Child:
         self._history = History()
         self._is_called = True
         self._end_life()
-        await self._report(ServerState.PENDING, Phase.QUEUED, "restart", next_retry=None)
+        await self._standing.move(ServerState.PENDING, Phase.QUEUED, "restart", next_retry=None)
         self._ring()
 
     async def ensure(self) -> Connection:
@@ -326,23 +334,14 @@ class Child:
                 case ServerState.CONNECTED if self.connection is not None and self.connection.is_open:
                     return self.connection
                 case ServerState.CONNECTED | ServerState.PENDING:
-                    await self._reported.wait()
+                    await self._standing.moved()
                 case ServerState.FAILED if not has_called and self._may_start():
                     has_called = self._is_called = True
-                    await self._report(ServerState.PENDING, Phase.QUEUED, "called", next_retry=None)
+                    await self._standing.move(ServerState.PENDING, Phase.QUEUED, "called", next_retry=None)
                     self._ring()
                 case _:
                     break
-        raise self.not_ready() from self._given_up()
-
-    def not_ready(self) -> ServerNotReady | AuthRequired:
-        """Why it takes no calls, as an error (S100, S417)."""
-        status = self.status
-        if status.state is ServerState.NEEDS_AUTH:
-            reason = status.error or "the server asks for a login"
-            return AuthRequired(server=self.spec.name, reason=reason, remedy=status.remedy)
-        reason = status.reason if status.error is None else f"{status.reason}: {status.error}"
-        return ServerNotReady(server=self.spec.name, state=status.state, reason=reason, remedy=status.remedy)
+        raise self._standing.not_ready() from self._given_up()
 
     def _given_up(self) -> GaveUp | None:
         if self.status.reason not in GIVEN_UP:
@@ -356,23 +355,16 @@ class Child:
         """Fail its calls first, then cancel it (S146)."""
         if self.connection is not None:
             self.connection.close(TransportClosed(server=self.spec.name))
+        self._is_ended = True
         self._life.cancel()
 
     # ── telling ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _report_life(self, state: ServerState, phase: Phase, reason: str, **changes: object) -> None:
-        """Report from within a life; one that was ended by a command has nothing to say any more."""
-        if self._life.cancel_called:
+    async def _tell(self, state: ServerState, phase: Phase, reason: str, **changes: object) -> None:
+        """Move on within a life; one that was ended by a command has nothing to tell any more."""
+        if self._is_ended:
             await trio.lowlevel.checkpoint_if_cancelled()
-        await self._report(state, phase, reason, **changes)
-
-    async def _report(self, state: ServerState, phase: Phase, reason: str, **changes: object) -> None:
-        changes["remedy"] = remedy_for(reason, self.spec, self._last_remedy)
-        self.status = advance(self.status, state, phase, reason, now=trio.current_time(), **changes)
-        reported, self._reported = self._reported, trio.Event()
-        reported.set()
-        connection = self.connection if state is ServerState.CONNECTED else None
-        await self._registry.tell(StatusChanged(self.status, connection))
+        await self._standing.move(state, phase, reason, connection=self.connection, **changes)
 
     @property
     def _connect_timeout(self) -> float:

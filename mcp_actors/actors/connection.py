@@ -5,8 +5,9 @@ What this is not: a judge of MCP (`protocol.session` is), nor of its own death (
 Data plane: `request` runs in the caller's task and meets its answer in `calls`; the transport's reader brings it
 through the `wire`.
 
-Control plane: `run` shakes hands, keeps the lists fresh and tells the registry. It is left by cancellation or by the
-first error; by then every call in flight has failed, before anything of the transport is torn down (S146).
+Control plane: `open` shakes hands, in the task and the nursery of the `child`; `lists` keeps fresh what it offers. The
+nursery is left by cancellation or by the first error; by then every call in flight has failed, before anything of the
+transport is torn down (S146).
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ logger = logging.getLogger("mcp_actors.connection")
 
 
 class Connection:
-    """One life of one server. `run` is its task; `request` is called by many."""
+    """One life of one server. `open` is called once; `request` is called by many."""
 
     def __init__(
         self,
@@ -97,63 +98,61 @@ class Connection:
         self._is_era_known = is_era_known
         self._host = host
         self.answering = Answering(spec.name, host)
+        # Where all of this life runs, from `open` on.
+        self._life: trio.Nursery
         # The wire of this life; replaced once where the first died of the probe.
         self._wire: Wire | None = None
         self._strikes = Strikes()
         # What it is listened to for; outlives this life.
         self.listening = listening
-        # Rung when the server forgot the wire session.
-        self._expired = trio.Event()
+        # Whether the server forgot the wire session, and the next is being begun.
+        self._is_renewing = False
         # Answers that may still be good (modern era); its notifications wipe them out.
         self.cache = ResponseCache()
-        # What it listed, kept fresh by `run`.
+        # What it listed; whoever lives this life fetches it and keeps it fresh.
         self.lists = Lists(self, registry, page_timeout=settings.connect_timeout)
 
     # ── control plane ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def run(self, *, task_status: trio.TaskStatus[ServerInfo] = trio.TASK_STATUS_IGNORED) -> None:
-        """Connect, then serve. Reports READY by ``task_status.started(info)``. Runs until cancelled or broken.
+    async def open(self, life: trio.Nursery) -> ServerInfo:
+        """Open the wire and shake hands; what runs from then on runs in `life`, which ends it by its end.
 
         Raises:
-            TransportError: the wire never came up, or broke.
+            TransportError: the wire never came up, or broke; also by way of `life`.
             ProtocolError, RpcError, AuthError: the handshake was refused.
-            (possibly inside exception groups; the supervisor's child loop takes them apart.)
 
         Cancellation:
-            Calls in flight fail at once; the transport ends in order, shielded and bounded.
+            Ends nothing by itself: whoever gives up on it cancels `life`. Then calls in flight fail at once and the
+            transport ends in order, shielded and bounded.
         """
-        if not await self._converse(self._pinned_era, task_status):
-            # Died on the probe: a verdict, not a crash (A02).
-            await self._converse(Era.LEGACY, task_status)
+        self._life = life
+        wire, info = await self._open_wire(self._pinned_era)
+        if info is None:  # died of the probe: a verdict, not a crash (A02)
+            wire, info = await self._open_wire(Era.LEGACY)
+            assert info is not None, "a pinned era is not probed"
+        self.info = info
+        self.listening.begin(life, wire, info)
+        if wire.transport.kind in PINGED and info.era is Era.LEGACY:
+            pace = {"interval": self._settings.ping_interval, "timeout": self._settings.ping_timeout}
+            life.start_soon(partial(keep_pinging, wire, self._strikes, **pace))
+        return info
 
-    async def _converse(self, pinned: Era | None, task_status: trio.TaskStatus[ServerInfo]) -> bool:
-        """Open one wire and live on it; false when it must be opened again, pinned to legacy."""
+    async def _open_wire(self, pinned: Era | None) -> tuple[Wire, ServerInfo | None]:
+        """Open a wire and shake hands; without info when nothing of it is left and another one is to be tried."""
         transport = self._open_transport()
-        async with trio.open_nursery() as nursery:
-            settings = self._session_settings(pinned, is_http=transport.is_exchange)
-            wire = self._wire = Wire(self.spec.name, transport, settings, nursery, self.answering, self)
-            await wire.open()
-            self.info = await wire.shake_hands(wire.session.open)
-            if self.info is not None:
-                task_status.started(self.info)
-                nursery.start_soon(self.lists.keep_fresh)
-                nursery.start_soon(self.listening.keep, wire, self.info)
-                if transport.kind in PINGED and self.info.era is Era.LEGACY:
-                    pace = {"interval": self._settings.ping_interval, "timeout": self._settings.ping_timeout}
-                    nursery.start_soon(partial(keep_pinging, wire, self._strikes, **pace))
-                while True:
-                    await self._expired.wait()
-                    await self._renew(wire)
-        return not wire.must_reopen
+        settings = self._session_settings(pinned, is_http=transport.is_exchange)
+        wire = self._wire = Wire(self.spec.name, transport, settings, self._life, self.answering, self)
+        await wire.open()
+        return wire, await wire.shake_hands(wire.session.open)
 
     async def _renew(self, wire: Wire) -> None:
         """Begin a new wire session for the one that the server forgot; calls wait meanwhile (S205, fault 32)."""
-        self._expired = trio.Event()
         logger.debug("[MCP:%s] = the wire session expired", self.spec.name)
         with trio.move_on_after(self._settings.connect_timeout) as limit:
             self.info = await wire.shake_hands(wire.session.renew)
         if limit.cancelled_caught:
             raise TransportBroken(server=self.spec.name, reason="the server forgot the session and begins no other")
+        self._is_renewing = False
         self.lists.mark_all()
         wire.calls.release()
         self.listening.renewed()
@@ -182,8 +181,10 @@ class Connection:
         self.listening.resource_updated(uri)
 
     def session_expired(self) -> None:
-        """Have `run` renew it."""
-        self._expired.set()
+        """Renew it, once."""
+        if self._wire is not None and not self._is_renewing:
+            self._is_renewing = True
+            self._life.start_soon(self._renew, self._wire)
 
     def listens_to(self, honoured: ListenFilter) -> None:
         """From now on nothing is missed; what changed before is fetched."""

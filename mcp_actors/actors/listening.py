@@ -36,11 +36,12 @@ from mcp_actors.protocol.listening import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from mcp_actors.actors.lists import Lists
     from mcp_actors.actors.wire import Wire
     from mcp_actors.protocol.events import LogReceived
+    from mcp_actors.protocol.listening import ListenPlan
     from mcp_actors.protocol.types import ServerInfo
 
 __all__ = ["Listening", "LogWatcher", "ResourceWatcher"]
@@ -126,7 +127,11 @@ class Listening:
         self._has_gap = False
         # Legacy: what this wire session is subscribed to.
         self._subscribed: set[str] = set()
-        # Rung when what is wanted, or whom to ask, changed.
+        # Starts `_ask` on the connection that there is; nobody is asked before the first.
+        self._start: Callable[[], None] = _nobody
+        # Whether `_ask` runs.
+        self._is_asking = False
+        # Rung when what is wanted changed.
         self._bell = trio.Event()
         # The open ``subscriptions/listen``; cancelled to open another.
         self._open = trio.CancelScope()
@@ -209,25 +214,45 @@ class Listening:
         self._is_level_known = False
         self.again()
 
+    def begin(self, life: trio.Nursery, wire: Wire, info: ServerInfo) -> None:
+        """Ask this server for what is wanted, and again whenever that changes. Runs in `life`, while there is need."""
+        self._subscribed.clear()
+        self._is_level_known = self._has_gap = self._is_asking = False
+
+        def start() -> None:
+            if wire.gone is None:
+                self._is_asking = True
+                life.start_soon(self._ask, wire, info)
+
+        self._start = start
+        plan = self._plan(info)
+        if plan.listen is not None or plan.subscribe or self._log_level is not None:
+            start()
+
     def again(self) -> None:
         """Ask anew: what is wanted changed."""
-        self._bell.set()
-        self._open.cancel()
+        if self._is_asking:
+            self._bell.set()
+            self._open.cancel()
+        else:
+            self._start()
 
-    async def keep(self, wire: Wire, info: ServerInfo) -> None:
-        """Ask this server for what is wanted, and again when that changes or ends. Runs until cancelled."""
-        self._subscribed.clear()
-        self._is_level_known = self._has_gap = False
+    def _plan(self, info: ServerInfo) -> ListenPlan:
+        return plan_listening(ListenFilter(LISTS, frozenset(self._watchers)), info)
+
+    async def _ask(self, wire: Wire, info: ServerInfo) -> None:
+        """Ask for what is wanted, and again when that changes or ends; returns when there is nothing to ask for."""
         failures = 0
         while True:
             self._bell = trio.Event()
             if self._log_level is not None and not self._is_level_known:
                 await self._repeat_level(self._log_level, wire, info)
-            plan = plan_listening(ListenFilter(LISTS, frozenset(self._watchers)), info)
+            plan = self._plan(info)
             await self._subscribe(wire, set(plan.subscribe))
             if plan.listen is None:
-                await self._bell.wait()
-                continue
+                if self._bell.is_set():
+                    continue
+                break
             self._asked_for = plan.listen
             error: McpActorsError | None = None
             begun = trio.current_time()
@@ -241,15 +266,15 @@ class Listening:
                 failures = 0
                 continue
             if wire.gone is not None:
-                return
+                break
             failures = 1 if trio.current_time() - begun >= PROOF else failures + 1
             step = decide_relisten(error, failures, random.random())
             if not isinstance(step, Again):
                 logger.debug("[MCP:%s] = listens no more: %s", wire.server, step.reason)
-                await self._bell.wait()
-                continue
+                break
             with trio.move_on_after(step.after):
                 await self._bell.wait()
+        self._is_asking = False
 
     async def _repeat_level(self, level: str, wire: Wire, info: ServerInfo) -> None:
         self._is_level_known = True
@@ -269,3 +294,7 @@ class Listening:
                 await wire.calls.ask(method, {"uri": uri}, timeouts=SUBSCRIBE_TIMEOUTS)
             except (McpActorsError, trio.TooSlowError) as error:
                 logger.debug("[MCP:%s] ! %s failed: %s", wire.server, method, error)
+
+
+def _nobody() -> None:
+    """There is no server to ask yet."""

@@ -61,11 +61,9 @@ _KINDS: Final[dict[str, _Kind]] = {
 
 
 class Lists:
-    """The lists of one connection; runs in its nursery."""
+    """The lists of one connection. `fetch` and then `keep_fresh` are called by the task that lives its life."""
 
     def __init__(self, connection: Connection, registry: Ref[RegistryMessage], *, page_timeout: float) -> None:
-        # Set when the first fetch is over, well or not.
-        self.are_fetched = trio.Event()
         self._connection = connection
         self._registry = registry
         self._timeouts = CallTimeouts(wall=page_timeout)
@@ -91,31 +89,37 @@ class Lists:
         self._stale = set(_KINDS)
         self._bell.set()
 
+    async def fetch(self) -> None:
+        """Fetch what is stale and tell the registry.
+
+        Raises:
+            TransportError: the wire broke meanwhile.
+        """
+        stale, self._stale = self._stale, set()
+        self._bell, self._is_urgent = trio.Event(), trio.Event()
+        for kind in _KINDS:
+            if kind in stale and self._is_offered(kind):
+                self._warnings[kind] = await self._replace(kind)
+        warnings = tuple(line for kind in _KINDS for line in self._warnings.get(kind, ()))
+        if warnings != self._listing.warnings:
+            self._listing = evolve(self._listing, warnings=warnings)
+        await self._registry.tell(ServerListed(self._connection.spec.name, self._connection.generation, self._listing))
+
     async def keep_fresh(self) -> None:
-        """Fetch, tell the registry, and again after every `mark`. Runs until cancelled.
+        """Fetch again after every `mark`. Runs until cancelled.
 
         Raises:
             TransportError: the wire broke meanwhile.
         """
         distance = 0.0  # the first change may follow at once
         while True:
-            stale, self._stale = self._stale, set()
-            self._bell, self._is_urgent = trio.Event(), trio.Event()
-            for kind in _KINDS:
-                if kind in stale and self._is_offered(kind):
-                    self._warnings[kind] = await self._fetch(kind)
-            warnings = tuple(line for kind in _KINDS for line in self._warnings.get(kind, ()))
-            self._listing = evolve(self._listing, warnings=warnings)
-            await self._registry.tell(
-                ServerListed(self._connection.spec.name, self._connection.generation, self._listing)
-            )
-            self.are_fetched.set()
             fetched_at = trio.current_time()
             await self._bell.wait()
             is_restless = trio.current_time() - fetched_at < 2 * distance
             with trio.CancelScope(deadline=fetched_at + distance):
                 await self._is_urgent.wait()
             distance = min(2 * distance, LONGEST_DISTANCE) if is_restless else FIRST_DISTANCE
+            await self.fetch()
 
     def _is_offered(self, kind: str) -> bool:
         info = self._connection.info
@@ -129,7 +133,7 @@ class Lists:
         await fetched.wait()
         return self._listing.tools or ()
 
-    async def _fetch(self, kind: str) -> list[str]:
+    async def _replace(self, kind: str) -> list[str]:
         """Replace one list; returns what was wrong with it."""
         try:
             pages = await self._collect(kind)

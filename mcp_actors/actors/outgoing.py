@@ -10,16 +10,17 @@ Rule 2: frames of a handshake have its deadline and no other (fault 89).
 from __future__ import annotations
 
 import logging
+from collections import deque
 from typing import TYPE_CHECKING, Final
 
 import trio
 
 from mcp_actors.errors import McpActorsError
-from mcp_actors.protocol.types import Frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mcp_actors.protocol.types import Frame
     from mcp_actors.transports.base import Transport
 
 __all__ = ["Outgoing"]
@@ -35,20 +36,27 @@ TIMEOUT: Final = 30.0
 
 
 class Outgoing:
-    """Frames that wait for the wire, oldest first. `send_all` is its task; `post` never waits."""
+    """Frames that wait for the wire, oldest first. `post` never waits; a task runs while there are any."""
 
-    def __init__(self, transport: Transport, *, server: str, on_sent: Callable[[], None]) -> None:
+    def __init__(
+        self, transport: Transport, nursery: trio.Nursery, *, server: str, on_sent: Callable[[], None]
+    ) -> None:
         self._transport = transport
+        self._nursery = nursery
         self._server = server
         # Told after each frame.
         self._on_sent = on_sent
-        # Frames posted that are not on the wire yet.
-        self.unsent = 0
+        # Frames that are not on the wire yet; the first may be on its way.
+        self._frames: deque[Frame] = deque()
         # Of these, how many are answers.
         self._answers = 0
         # Whether a frame that cannot be sent is the end; so it is until the handshake is over.
         self.is_strict = True
-        self._sender, self._waiting = trio.open_memory_channel[Frame](MAX_ANSWERS + MAX_OURS)
+
+    @property
+    def unsent(self) -> int:
+        """How many frames are not on the wire yet."""
+        return len(self._frames)
 
     def post(self, frame: Frame) -> bool:
         """Put a frame in the queue; false when it is one answer too many."""
@@ -58,31 +66,29 @@ class Outgoing:
         if not is_answer and self.unsent - self._answers >= MAX_OURS:
             logger.debug("[MCP:%s] x lost %s: too many wait", self._server, frame.method)
             return True
-        try:
-            self._sender.send_nowait(frame)
-        except trio.BrokenResourceError:
-            return True  # it is ending: nobody is left to be told
-        self.unsent += 1
         self._answers += is_answer
+        self._frames.append(frame)
+        if len(self._frames) == 1:
+            self._nursery.start_soon(self._send_all)
         return True
 
-    async def send_all(self) -> None:
-        """Send one frame after the other. Runs until cancelled.
+    async def _send_all(self) -> None:
+        """Send one frame after the other, as long as there are any.
 
         Raises:
             McpActorsError: a frame of the handshake could not be sent.
         """
-        with self._waiting:
-            async for frame in self._waiting:
-                try:
-                    await self._send(frame)
-                except McpActorsError as error:
-                    if self.is_strict:
-                        raise
-                    logger.debug("[MCP:%s] x lost %s: %s", self._server, frame.method or "an answer", error.describe())
-                self.unsent -= 1
-                self._answers -= not frame.method
-                self._on_sent()
+        while self._frames:
+            frame = self._frames[0]
+            try:
+                await self._send(frame)
+            except McpActorsError as error:
+                if self.is_strict:
+                    raise
+                logger.debug("[MCP:%s] x lost %s: %s", self._server, frame.method or "an answer", error.describe())
+            del self._frames[0]
+            self._answers -= not frame.method
+            self._on_sent()
 
     async def _send(self, frame: Frame) -> None:
         if self._transport.is_exchange and not self.is_strict:

@@ -189,9 +189,11 @@ class Supervisor:
             case EnsureConnected(name):
                 return await self._ensure(name)
             case Stop():
-                async with trio.open_nursery() as stopping:
-                    for tended in self._tended.values():
-                        stopping.start_soon(tended.child.disable, "shutdown")
+                children = [tended.child for tended in self._tended.values()]
+                for child in children:  # all at once
+                    child.shut_down()
+                for child in children:
+                    await child.wait_stopped()
         return None
 
     async def _apply(self, wanted: ApplySpecs) -> None:

@@ -2,8 +2,8 @@
 
 What this is not: a life of a server (`connection`), the waiting of callers (`calls`), or a thought about MCP.
 
-A wire is made for one transport. `serve` is its only long task; the transport calls its `base.Sink` side from its own
-tasks, synchronously. What concerns the connection is told through `Owner`.
+A wire is made for one transport, which calls its `base.Sink` side from its own tasks, synchronously. What concerns the
+connection is told through `Owner`.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Owner(Protocol):
 
 
 class Wire:
-    """One transport and one session. `serve` and `shake_hands` are called by the connection's tasks."""
+    """One transport and one session. `open` is called once, `shake_hands` for each wire session."""
 
     def __init__(
         self,
@@ -99,17 +99,18 @@ class Wire:
         self._nursery = nursery
         self._answering = answering
         self._owner = owner
-        self._outgoing = Outgoing(transport, server=server, on_sent=self._move)
+        self._outgoing = Outgoing(transport, nursery, server=server, on_sent=self._move)
         # Rung when the handshake moved; `_failure` is how it failed.
         self._moved = trio.Event()
         self._failure: McpActorsError | None = None
+        # Set when the transport was left, and nothing of it lives.
+        self._left = trio.Event()
 
     async def open(self) -> None:
         """Start the transport and the tasks around it in the nursery. Returns when messages may go."""
         opened = _Opened()
         self._nursery.start_soon(self._serve, opened)
         await opened.wait()
-        self._nursery.start_soon(self._outgoing.send_all)
         self._nursery.start_soon(self.calls.watch_deadlines, self._react)
 
     async def _serve(self, opened: _Opened) -> None:
@@ -119,17 +120,16 @@ class Wire:
             self.ended(broken)
             if not self.must_reopen:
                 raise
-            self._nursery.cancel_scope.cancel()
         finally:
             # Transports tell of their end before they clean up; this is for those that forget.
-            if not self.must_reopen:
-                self.close(TransportClosed(server=self.server))
+            self.close(TransportClosed(server=self.server))
+            self._left.set()
 
     async def shake_hands(self, begin: Callable[[float], None]) -> ServerInfo | None:
         """Begin a wire session, by `Session.open` or `Session.renew`, and wait until calls may go.
 
         Returns:
-            What the server said of itself; None when the transport died of the probe.
+            What the server said of itself; None when the transport died of the probe and nothing of it is left.
 
         Raises:
             McpActorsError: the handshake was refused.
@@ -142,6 +142,7 @@ class Wire:
             if self._failure is not None:
                 raise self._failure
             if self.must_reopen:
+                await self._left.wait()
                 return None
             self.calls.watch_for(self.session.next_deadline)
             self._moved = trio.Event()

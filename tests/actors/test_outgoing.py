@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import trio
 from attrs import define, field
@@ -25,8 +27,8 @@ class SlowWire:
         self.sent.append(frame)
 
 
-def outgoing(wire: SlowWire) -> Outgoing:
-    return Outgoing(wire, server="one", on_sent=lambda: None)  # type: ignore[arg-type]
+def outgoing(wire: SlowWire, nursery: trio.Nursery) -> Outgoing:
+    return Outgoing(wire, nursery, server="one", on_sent=lambda: None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -34,11 +36,13 @@ def outgoing(wire: SlowWire) -> Outgoing:
 )
 async def test_only_answers_speak_against_a_peer(frame: Frame, bound: int, is_cut: bool) -> None:
     """Rule 1: a burst within the bound waits; beyond it a peer is cut for answers, and never for frames of ours."""
-    waiting = outgoing(SlowWire())
+    async with trio.open_nursery() as nursery:
+        waiting = outgoing(SlowWire(seconds=math.inf), nursery)
 
-    assert all(waiting.post(frame) for _ in range(bound))
-    assert waiting.post(frame) is not is_cut
-    assert waiting.unsent == bound
+        assert all(waiting.post(frame) for _ in range(bound))
+        assert waiting.post(frame) is not is_cut
+        assert waiting.unsent == bound
+        nursery.cancel_scope.cancel()
 
 
 @pytest.mark.parametrize(("is_strict", "arrives"), [(True, True), (False, False)])
@@ -48,13 +52,10 @@ async def test_a_handshake_has_the_deadline_of_the_connect_only(
 ) -> None:
     """Rule 2, fault 89: a server may take a minute for `initialize` over HTTP; later frames may not."""
     wire = SlowWire(seconds=60)
-    waiting = outgoing(wire)
-    waiting.is_strict = is_strict
 
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(waiting.send_all)
+        waiting = outgoing(wire, nursery)
+        waiting.is_strict = is_strict
         waiting.post(CANCEL)
-        await trio.sleep(100)
-        nursery.cancel_scope.cancel()
 
     assert (wire.sent == [CANCEL], waiting.unsent) == (arrives, 0)
