@@ -88,6 +88,8 @@ class Child:
         # What the supervisor wants; `_why_not` is the reason code when it is not wanted.
         self._is_wanted = spec.is_enabled
         self._why_not = spec.disabled_reason
+        # It begins no other life: its task ends.
+        self._is_leaving = False
         # Nothing of it lives and nothing will: another child has its name.
         self._is_retired = False
         # Set by commands for the resting task; it clears them.
@@ -106,21 +108,19 @@ class Child:
     # ── the task ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def run(self) -> None:
-        """Live, rest, live again, as long as it is wanted. Runs until cancelled."""
-        while True:
-            while not self._is_wanted:
-                # Said again after each ring: it may have been wanted in between, and somebody waits for this word.
-                if self.status.phase is not Phase.STOPPED:
-                    await self._standing.move(
-                        ServerState.DISABLED, Phase.STOPPED, self._why_not, pid=None, next_retry=None
-                    )
-                else:
-                    await self._bell.wait()
-            self._is_called = False
-            end = await self._live()
-            # A life that a command ended is followed by what is wanted now, without a rest.
-            if self._is_wanted and not self._is_ended:
-                await self._rest(end)
+        """Live, rest, live again, as long as it is wanted. Runs until cancelled or retired."""
+        while not self._is_leaving:
+            if self._is_wanted:
+                self._is_called = False
+                end = await self._live()
+                # A life that a command ended is followed by what is wanted now, without a rest.
+                if self._is_wanted and not self._is_ended:
+                    await self._rest(end)
+            # Said again after each ring: it may have been wanted in between, and somebody waits for this word.
+            elif self.status.phase is not Phase.STOPPED:
+                await self._standing.move(ServerState.DISABLED, Phase.STOPPED, self._why_not, pid=None, next_retry=None)
+            else:
+                await self._bell.wait()
 
     async def _live(self) -> Exit:
         """One life: queue, connect, list, serve, end. Returns when nothing of it lives."""
@@ -226,7 +226,7 @@ class Child:
             restarts=self.status.restarts + (state is ServerState.PENDING),
         )
         with trio.move_on_after(wait):
-            while self._is_wanted and not self._is_called:
+            while self._is_wanted and not (self._is_called or self._is_leaving):
                 await self._bell.wait()
 
     def _new_connection(self) -> Connection:
@@ -287,7 +287,7 @@ class Child:
     async def retire(self, drain: float) -> None:
         """Let calls in flight end, for at most `drain` seconds, while new ones wait for the successor; then fail them.
 
-        Afterwards its task is to be cancelled, and `retired` called.
+        Then its task ends; after that `retired` is to be called.
         """
         connection = self.connection
         if connection is not None and connection.is_open:
@@ -299,6 +299,9 @@ class Child:
             connection.close(TransportClosed(server=self.spec.name))
             if self.status.state is ServerState.CONNECTED:
                 await self._standing.move(ServerState.PENDING, Phase.STOPPING, "reload")
+        self._is_leaving = True
+        self._end_life()
+        self._ring()
 
     def retired(self) -> None:
         """Nothing of it lives any more: whoever waits for it looks again."""

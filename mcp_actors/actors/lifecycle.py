@@ -9,9 +9,10 @@ code says why. A state without a reason is a bug: every status carries one.
 from __future__ import annotations
 
 import enum
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
-from attrs import evolve, field, frozen
+from attrs import field, fields, frozen
 
 from mcp_actors.errors import LocalProtocolError
 
@@ -96,6 +97,10 @@ class ServerStatus:
     remedy: str | None = None
     warnings: tuple[str, ...] = field(default=())
 
+    def changed(self, **changes: object) -> ServerStatus:
+        """As `attrs.evolve`, in half the time: every server is told of several times before it is up."""
+        return ServerStatus(**(dict(zip(_FIELDS, _values(self), strict=True)) | changes))
+
     @property
     def is_connected(self) -> bool:
         """Whether it takes calls."""
@@ -105,6 +110,10 @@ class ServerStatus:
     def is_settled(self) -> bool:
         """Whether nothing is under way: it is up, or it will not come up by itself soon."""
         return self.state is not ServerState.PENDING
+
+
+_FIELDS: Final = tuple(each.name for each in fields(ServerStatus))
+_values: Final = attrgetter(*_FIELDS)
 
 
 def advance(
@@ -129,4 +138,4 @@ def advance(
     if state is not status.state and state not in TRANSITIONS[status.state]:
         raise LocalProtocolError(server=status.name, reason=f"illegal transition {status.state} -> {state} ({reason})")
     since = status.since if state is status.state else now
-    return evolve(status, state=state, phase=phase, reason=reason, since=since, **changes)  # type: ignore[arg-type]
+    return status.changed(state=state, phase=phase, reason=reason, since=since, **changes)

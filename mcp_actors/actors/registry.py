@@ -245,8 +245,7 @@ def _counted(status: ServerStatus, listing: Listing | None) -> ServerStatus:
     """The status with the numbers of what the server listed."""
     if listing is None:
         return status
-    return evolve(
-        status,
+    return status.changed(
         tools=_count(listing.tools),
         resources=_count(listing.resources),
         prompts=_count(listing.prompts),

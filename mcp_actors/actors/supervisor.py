@@ -20,7 +20,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import trio
-from attrs import define, evolve
+from attrs import define, evolve, field
 
 from mcp_actors.actors.child import Child
 from mcp_actors.actors.mailbox import Envelope, Mailbox
@@ -61,11 +61,10 @@ MAILBOX_SIZE: Final = 64
 
 @define(eq=False)
 class _Tended:
-    """A child and the scope of its task; `gone` is set when the task has ended."""
+    """A child; `gone` is set when its task has ended."""
 
     child: Child
-    scope: trio.CancelScope
-    gone: trio.Event
+    gone: trio.Event = field(factory=trio.Event)
 
 
 class Supervisor:
@@ -139,15 +138,14 @@ class Supervisor:
             first_generation=0 if old is None else old.status.generation,
             listening=None if old is None else old.listening,
         )
-        tended = _Tended(child, trio.CancelScope(), trio.Event())
+        tended = _Tended(child)
         self._tended[spec.name] = tended
         await self._registry.tell(StatusChanged(child.status))
         self._nursery.start_soon(self._tend, tended)
 
     async def _tend(self, tended: _Tended) -> None:
         try:
-            with tended.scope:
-                await tended.child.run()
+            await tended.child.run()
         finally:
             tended.gone.set()
 
@@ -242,7 +240,6 @@ class Supervisor:
     async def _end(self, tended: _Tended, drain: float) -> None:
         """End a child for good. Whoever waits for it meets its successor, or learns that there is none."""
         await tended.child.retire(drain)
-        tended.scope.cancel()
         await tended.gone.wait()
         tended.child.retired()
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import signal
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Protocol
 
 import trio
@@ -104,6 +105,7 @@ class Hurry:
             self._scopes.discard(scope)
 
 
+@lru_cache(maxsize=8)  # asked for at every stop of a fleet that shares its settings
 def rungs(settings: Settings) -> tuple[Rung, ...]:
     """The ladder as a table, first rung first.
 

@@ -214,9 +214,10 @@ class StdioTransport:
             finally:
                 self._judge(TransportClosed(server=self.spec.name))
                 await self._stop(child)
-                for pipe in pipes:
-                    pipe.scope.cancel()
-                nursery.cancel_scope.cancel()
+                if nursery.child_tasks:  # what holds a pipe open is no business of ours any more
+                    for pipe in pipes:
+                        pipe.scope.cancel()
+                    nursery.cancel_scope.cancel()
 
     async def _read_messages(self, child: Child, sink: Sink, pipe: _Pipe) -> None:
         fd, outbox = child.stdout, self._outbox
