@@ -34,6 +34,7 @@ from mcp_actors.protocol.listening import (
     decide_relisten,
     plan_listening,
 )
+from mcp_actors.protocol.types import Era
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from mcp_actors.actors.lists import Lists
     from mcp_actors.actors.wire import Wire
     from mcp_actors.protocol.events import LogReceived
-    from mcp_actors.protocol.listening import ListenPlan
     from mcp_actors.protocol.types import ServerInfo
 
 __all__ = ["Listening", "LogWatcher", "ResourceWatcher"]
@@ -225,8 +225,8 @@ class Listening:
                 life.start_soon(self._ask, wire, info)
 
         self._start = start
-        plan = self._plan(info)
-        if plan.listen is not None or plan.subscribe or self._log_level is not None:
+        # Legacy servers tell of their lists unasked.
+        if info.era is Era.MODERN or self._watchers or self._log_level is not None:
             start()
 
     def again(self) -> None:
@@ -237,9 +237,6 @@ class Listening:
         else:
             self._start()
 
-    def _plan(self, info: ServerInfo) -> ListenPlan:
-        return plan_listening(ListenFilter(LISTS, frozenset(self._watchers)), info)
-
     async def _ask(self, wire: Wire, info: ServerInfo) -> None:
         """Ask for what is wanted, and again when that changes or ends; returns when there is nothing to ask for."""
         failures = 0
@@ -247,7 +244,7 @@ class Listening:
             self._bell = trio.Event()
             if self._log_level is not None and not self._is_level_known:
                 await self._repeat_level(self._log_level, wire, info)
-            plan = self._plan(info)
+            plan = plan_listening(ListenFilter(LISTS, frozenset(self._watchers)), info)
             await self._subscribe(wire, set(plan.subscribe))
             if plan.listen is None:
                 if self._bell.is_set():

@@ -99,7 +99,7 @@ class Wire:
         self._nursery = nursery
         self._answering = answering
         self._owner = owner
-        self._outgoing = Outgoing(transport, nursery, server=server, on_sent=self._move)
+        self._outgoing = Outgoing(transport, nursery, server=server, on_sent=self._sent)
         # Rung when the handshake moved; `_failure` is how it failed.
         self._moved = trio.Event()
         self._failure: McpActorsError | None = None
@@ -175,6 +175,10 @@ class Wire:
 
     def _move(self) -> None:
         self._moved.set()
+
+    def _sent(self) -> None:
+        if self.session.state is SessionState.READY:
+            self._moved.set()
 
     # ── what a transport tells (base.Sink) ───────────────────────────────────────────────────────────────────────────
 
