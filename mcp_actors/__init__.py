@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from mcp_actors.fleet.server import Server
     from mcp_actors.model.face import ModelFace
     from mcp_actors.model.outputs import Outputs
+    from mcp_actors.model.permission import Allow, Deny
     from mcp_actors.model.pins import PinBook, PinStore
     from mcp_actors.protocol.tasks import TaskHandle
     from mcp_actors.runtime import Runtime, open_runtime
@@ -82,6 +83,7 @@ __all__ = [
     "Action",
     "ActorError",
     "ActorGone",
+    "Allow",
     "Answer",
     "Applied",
     "AuthError",
@@ -93,6 +95,7 @@ __all__ = [
     "ConfigError",
     "ConnectFailed",
     "ConnectorSource",
+    "Deny",
     "ElicitationDeclined",
     "EraChoice",
     "GaveUp",
@@ -185,6 +188,7 @@ _HOMES = {
     "files.loading": ("LoadedConfig", "load_config"),
     "model.face": ("ModelFace",),
     "model.outputs": ("Outputs",),
+    "model.permission": ("Allow", "Deny"),
     "model.pins": ("PinBook", "PinStore"),
     "protocol.tasks": ("TaskHandle",),
     "fleet.reloading": ("keep_reloading",),

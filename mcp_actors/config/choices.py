@@ -3,7 +3,8 @@
 What this is not: finding those files (`loading`), nor the servers themselves (`sources`).
 
 Rules. A yes of a repository's own settings counts only in a trusted folder, a no always (S023, S024, S240). Lists of
-all files add up (S054, S063). A managed file that cannot be read allows nothing (S059).
+all files add up (S054, S063). A managed file that cannot be read allows nothing (S059). What cannot be read, and may
+have been a deny rule for tools, denies every tool; what may have been an ask rule asks about every tool.
 """
 
 from __future__ import annotations
@@ -51,6 +52,9 @@ CARRIED = frozenset({SettingsLayer.PROJECT, SettingsLayer.LOCAL})
 
 # The lists of ``permissions`` (S230).
 RULE_LISTS: Final = ("allow", "ask", "deny")
+# The rule that stands for what cannot be read, in each list; an allow that cannot be read is none.
+UNREADABLE: Final[Mapping[str, str]] = {"ask": "*", "deny": "*"}
+_EFFECT: Final = {"allow": "it has no effect", "ask": "every tool is asked about", "deny": "every tool is denied"}
 
 
 class RuleText(NamedTuple):
@@ -108,14 +112,17 @@ def read_choices(texts: Iterable[SettingsText], environ: Mapping[str, str], *, i
         is_trusted: the user trusts the folder that the project's files lie in.
 
     Returns:
-        The choices. A managed file that cannot be parsed allows nothing; another one counts as empty, with a problem.
+        The choices. A managed file that cannot be parsed allows nothing; another one counts as empty, with a problem,
+        but for tools: it may have denied some, so all are denied.
 
     Source:
         S013, S023, S024, S054-S059, S062, S063, S230, S240.
     """
     problems: list[ConfigError] = []
+    notes: list[ConfigNote] = []
     read: list[tuple[SettingsText, JsonObject, Document]] = []
     broken: list[str] = []
+    permissions: dict[str, tuple[RuleText, ...]] = {}
     for text in sorted(texts, key=lambda text: text.layer):
         try:
             document = _parse(text)
@@ -124,7 +131,10 @@ def read_choices(texts: Iterable[SettingsText], environ: Mapping[str, str], *, i
             document = None
         if document is not None and isinstance(document.value, Mapping):
             read.append((text, document.value, document))
-        elif text.layer is SettingsLayer.MANAGED:
+            continue
+        permissions["deny"] = (*permissions.get("deny", ()), RuleText(UNREADABLE["deny"], _cannot_be_read(text)))
+        notes.append(ConfigNote("unreadable-settings", f"cannot be read: {_EFFECT['deny']} to models", file=text.file))
+        if text.layer is SettingsLayer.MANAGED:
             broken.append(text.file)
     managed_environ = dict(environ)
     more: dict[str, str] = {}
@@ -134,10 +144,8 @@ def read_choices(texts: Iterable[SettingsText], environ: Mapping[str, str], *, i
             managed_environ |= variables
         if text.layer in (SettingsLayer.MANAGED, SettingsLayer.USER):
             more |= variables
-    notes: list[ConfigNote] = []
     approvals, sources = Approvals(), list[PolicySource]()
     hooks: list[Json] = []
-    permissions: dict[str, tuple[RuleText, ...]] = {}
     are_off, are_managed = environ.get("ENABLE_CLAUDEAI_MCP_SERVERS", "").strip().lower() == "false", False
     for text, settings, document in read:
         findings = Findings(text.file)
@@ -237,21 +245,31 @@ def _approvals(settings: JsonObject, findings: Findings, *, may_approve: bool) -
 def _permissions(
     settings: JsonObject, findings: Findings, text: SettingsText, *, is_trusted: bool
 ) -> Iterator[tuple[str, list[RuleText]]]:
-    """The lists of one file, each rule with its origin."""
+    """The lists of one file, each rule with its origin; what cannot be read stands for every tool (S230)."""
     section = settings.get("permissions", {})
     if not isinstance(section, Mapping):
-        findings.note(("permissions",), "invalid-setting", "must be an object: it has no effect")
+        findings.note(("permissions",), "invalid-setting", f"must be an object: {_EFFECT['deny']}")
+        yield "deny", [RuleText(UNREADABLE["deny"], _cannot_be_read(text, "permissions"))]
         return
     may_allow = is_trusted or text.layer not in CARRIED
     for key in RULE_LISTS:
-        rules = section.get(key, [])
-        if not isinstance(rules, list):
-            findings.note(("permissions", key), "invalid-setting", "must be a list of rules: it has no effect")
-            continue
-        if any(not isinstance(rule, str) for rule in rules):
-            findings.note(("permissions", key), "invalid-setting", "holds what is no text: that has no effect")
-        if written := [RuleText(rule, text.file, may_allow) for rule in rules if isinstance(rule, str)]:
-            yield key, written
+        written = section.get(key)
+        if isinstance(written, str):
+            findings.note(("permissions", key), "invalid-setting", "must be a list of rules: it is read as one rule")
+            written = [written]
+        entries = written if isinstance(written, list) else [] if written is None else [written]
+        rules = [RuleText(rule, text.file, may_allow) for rule in entries if isinstance(rule, str)]
+        if len(rules) != len(entries):
+            findings.note(("permissions", key), "invalid-setting", f"must be a list of texts: {_EFFECT[key]}")
+            if key in UNREADABLE:
+                rules.append(RuleText(UNREADABLE[key], _cannot_be_read(text, f"permissions.{key}")))
+        if rules:
+            yield key, rules
+
+
+def _cannot_be_read(text: SettingsText, key: str | None = None) -> str:
+    """Whose a rule is that stands for what cannot be read."""
+    return f"{text.file}, where {key} cannot be read" if key else f"{text.file} cannot be read"
 
 
 def _names(settings: JsonObject, key: str, findings: Findings) -> frozenset[str]:

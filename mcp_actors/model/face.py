@@ -17,7 +17,7 @@ import logging
 import os
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol
 
 import trio
 from attrs import evolve, frozen
@@ -27,20 +27,21 @@ from mcp_actors.elicitation.hooks import HookContext
 from mcp_actors.errors import RemoteProtocolError, UnknownServer, UnknownTool
 from mcp_actors.model.limits import read_limits
 from mcp_actors.model.own_tools import OwnTools, Resourceful, told
+from mcp_actors.model.permission import Deny, Permission
 from mcp_actors.model.pictures import shrink_picture
 from mcp_actors.model.tool_hooks import Before, ToolHooks
 from mcp_actors.tools.blocks import plan_result
 from mcp_actors.tools.filters import hide_by
 from mcp_actors.tools.formats import FORMATS
 from mcp_actors.tools.listing import Listing, clean_instructions, list_for_model
-from mcp_actors.tools.permissions import Decision, Mode, Question, Rules, Verdict, decide, read_rules
+from mcp_actors.tools.permissions import Mode, Question
 from mcp_actors.tools.plans import ModelText
 from mcp_actors.tools.search import DEFAULT_LIMIT, SearchIndex
 from mcp_actors.tools.validation import Fit, check_output
 from mcp_actors.tools.view import ToolView, restore_arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mcp_actors.actors.registry import Snapshot
     from mcp_actors.actors.slots import ProgressCallback
@@ -48,7 +49,10 @@ if TYPE_CHECKING:
     from mcp_actors.fleet.configured import Configured
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.model.outputs import Outputs
+    from mcp_actors.model.permission import AskPermission
     from mcp_actors.model.pins import PinBook
+    from mcp_actors.tools.filters import Hide
+    from mcp_actors.tools.permissions import Rules, Verdict
     from mcp_actors.tools.pinning import Change
     from mcp_actors.tools.plans import Limits, ModelResult, ResultPlan, SaveFile, Shrink
     from mcp_actors.tools.resource_tools import HostTool
@@ -56,7 +60,7 @@ if TYPE_CHECKING:
     from mcp_actors.tools.search import Match
     from mcp_actors.tools.validation import Check
 
-__all__ = ["AskPermission", "Called", "Fleet", "ModelFace"]
+__all__ = ["Called", "Fleet", "ModelFace"]
 
 logger = logging.getLogger("mcp_actors.model")
 
@@ -64,9 +68,6 @@ logger = logging.getLogger("mcp_actors.model")
 THREAD_BYTES: Final = 100_000
 # A catalogue from this size on is indexed in a thread.
 THREAD_TOOLS: Final = 500
-
-# Asks a person about one call; true lets it pass.
-AskPermission: TypeAlias = "Callable[[Question, Decision], Awaitable[bool]]"
 
 
 class Fleet(Resourceful, Protocol):
@@ -101,7 +102,7 @@ class ModelFace:
         runtime: Fleet,
         *,
         rules: Rules | None = None,
-        mode: Mode = Mode.DEFAULT,
+        mode: Mode | str = Mode.DEFAULT,
         ask: AskPermission | None = None,
         limits: Limits | None = None,
         outputs: Outputs | None = None,
@@ -117,8 +118,9 @@ class ModelFace:
             runtime: what runs.
             rules: permission rules; deny rules also hide (S236). None: ``permissions`` of the settings files that the
                 fleet was read from, as they are now; ``Rules()`` for none at all.
-            mode: how calls are treated that no rule speaks of.
-            ask: asks a person; None: what would be asked is refused.
+            mode: how calls are treated that no rule speaks of, such as ``"plan"`` or ``"dontAsk"`` (S235).
+            ask: asks a person about a call, with the question and why it is asked; gives true, false, `Allow` or
+                `Deny` (S241). None: what would be asked is refused.
             limits: how much of a result a model gets; None: the defaults, and what ``MAX_MCP_OUTPUT_TOKENS`` says.
             outputs: where files go that a model is told of; None: they are not saved, and the text says so.
             pins: what was approved; None: definitions may change freely.
@@ -127,34 +129,37 @@ class ModelFace:
             is_strict: raise when structured content does not fit its schema.
             hooks: what looks at calls before and after (`read_hooks` with `TOOL_EVENTS`); they run as this program.
         """
-        self.rules = _rules_of(runtime) if rules is None else rules
-        self.mode = mode
         self.pins = pins
         self._runtime = runtime
-        self._ask = ask
+        self._permission = Permission(runtime.configured, rules, mode, ask)
         self._limits = _limits_of_the_environment() if limits is None else limits
         self._outputs = outputs
         self._report = report
         self._shrink = shrink
         self._is_strict = is_strict
-        self._hide = self._filter()
-        # What was listed last, and of which snapshot; replaced together, under the lock.
+        # What was listed last, of which snapshot and by which rules; replaced together, under the lock.
         self._listing = Listing()
-        self._listed: Snapshot | None = None
+        self._listed: tuple[Snapshot, Rules] | tuple[None, None] = (None, None)
+        # The filter of these rules.
+        self._hide: Hide = hide_by(self.rules)
+        self._hides_by: Rules | None = None
         self._index = SearchIndex()
         self._own = OwnTools(runtime, self._save)
-        self._hooks = _hooks_of(runtime, hooks, mode)
+        self._hooks = _hooks_of(runtime, hooks, self._permission.mode)
         self._lock = trio.Lock()
 
-    def _filter(self) -> Callable[[ToolView], str | None]:
-        return hide_by(self.rules, frozenset() if self.pins is None else self.pins.suspended)
+    @property
+    def rules(self) -> Rules:
+        """The permission rules that count now: those of settings files as they were read last, and remembered ones."""
+        return self._permission.rules
 
     # ── what there is ────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def listing(self) -> Listing:
         """What a model may call now: views of the tools, what is hidden and why, warnings.
 
-        One server's change costs work for that server alone; nothing has changed: nothing is done.
+        One server's change costs work for that server alone; nothing has changed: nothing is done. Other rules, after
+        a reload, are another list.
 
         Cancellation:
             Safe.
@@ -162,13 +167,16 @@ class ModelFace:
         Source:
             S156, S165, fault 104.
         """
-        if self._listed is self._runtime.snapshot:
+        if self._listed[0] is self._runtime.snapshot and self._listed[1] is self.rules:
             return self._listing
         async with self._lock:
-            snapshot = self._runtime.snapshot
+            snapshot, rules = self._runtime.snapshot, self.rules
             await self._look_at_pins(snapshot)
+            if self._hides_by is not rules:  # another filter makes every shelf anew
+                self._hide = hide_by(rules, frozenset() if self.pins is None else self.pins.suspended)
+                self._hides_by = rules
             self._listing = list_for_model(snapshot.catalog, self._hide, previous=self._listing)
-            self._listed = snapshot
+            self._listed = snapshot, rules
         return self._listing
 
     async def _look_at_pins(self, snapshot: Snapshot) -> None:
@@ -206,8 +214,7 @@ class ModelFace:
             if self.pins is not None:
                 tools = snapshot.catalog.tools_of(server)
                 await trio.to_thread.run_sync(self.pins.approve, connection.spec, tools)
-            # Another filter makes every shelf anew.
-            self._hide, self._listed = self._filter(), None
+            self._hides_by, self._listed = None, (None, None)
 
     @property
     def host_tools(self) -> tuple[HostTool, ...]:
@@ -291,13 +298,15 @@ class ModelFace:
             hook=before.verdict,
             hook_reason=before.reason,
         )
-        refusal = await self._refuse(question)
-        if refusal is not None:
-            return refusal
+        settled = await self._permission.settle(question)
+        if isinstance(settled, Deny):
+            text = f"Permission to use {name} was denied: {settled.message.rstrip('.')}."
+            return evolve(told(text, is_error=True), is_interrupt=settled.is_interrupt)
+        passed = before.arguments if settled.updated_input is None else settled.updated_input
         if isinstance(tool, ToolView):
-            result = (await self.call_view(tool, before.arguments, timeout=timeout, progress=progress)).result
+            result = (await self.call_view(tool, passed, timeout=timeout, progress=progress)).result
         else:
-            result = await self._own.call(tool, before.arguments)
+            result = await self._own.call(tool, passed)
         return _with_remarks(result, before.remarks)
 
     async def call_view(
@@ -343,20 +352,6 @@ class ModelFace:
             raise UnknownTool(name=name, nearest=tuple(near for near in nearest if near in listing.views))
         return view
 
-    async def _refuse(self, question: Question) -> ModelResult | None:
-        decision = decide(question, self.rules, self.mode)
-        if decision.verdict is Verdict.ALLOW:
-            return None
-        reason = decision.reason
-        if decision.verdict is Verdict.ASK:
-            if self._ask is None:
-                reason = f"{reason}, and there is nobody to ask"
-            elif await self._ask(question, decision):
-                return None
-            else:
-                reason = "the person said no"
-        return told(f"Permission to use {question.name} was denied: {reason}.", is_error=True)
-
     async def _save(self, files: Sequence[SaveFile]) -> list[str | None]:
         return [None] * len(files) if self._outputs is None else await self._outputs.save(files)
 
@@ -379,13 +374,6 @@ def _hooks_of(runtime: Fleet, hooks: Hooks | None, mode: Mode) -> ToolHooks | No
     project = str(Path.cwd())
     runner = HookRunner(dict(os.environ), project, partial(call_connected, runtime))
     return ToolHooks(hooks, runner, HookContext(cwd=project, permission_mode=mode))
-
-
-def _rules_of(runtime: Fleet) -> Rules:
-    rules = read_rules(runtime.configured.loaded.choices.permissions)
-    for warning in rules.warnings:
-        logger.warning("%s", warning)
-    return rules
 
 
 def _limits_of_the_environment() -> Limits:

@@ -6,7 +6,9 @@ Rule 1: there is one check for tools of servers and tools of the host, by full n
 on a server is ``mcp__server__Write`` here and never meets the rules of the host's own `Write`, nor the reverse.
 Rule 2: the order is deny, ask, mode, allow, person; a deny of any scope wins, and an allow of a hook skips neither deny
 nor ask (S234).
-Rule 3: what is not understood grants nothing: an allow rule that is broader than documented is skipped with a warning.
+Rule 3: what is not understood grants nothing: such an allow rule is skipped, as is one that is broader than documented;
+a deny or ask rule then means all calls of its tool, or of every tool where it names none. A warning says so, but for
+rules of a host's own tools, whose parentheses are that host's language.
 """
 
 from __future__ import annotations
@@ -14,12 +16,12 @@ from __future__ import annotations
 import enum
 import re
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from attrs import field, frozen
 
 from mcp_actors.config.choices import RuleText
-from mcp_actors.tools.naming import parse
+from mcp_actors.tools.naming import HEAD, SEPARATOR, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -32,6 +34,7 @@ __all__ = [
     "Mode",
     "Question",
     "Rule",
+    "RuleRead",
     "Rules",
     "Verdict",
     "decide",
@@ -44,9 +47,10 @@ FREE_TOOLS: Final = frozenset({"ListMcpResourcesTool", "ReadMcpResourceTool"})
 # What acceptEdits lets pass: the host's own file tools; never a tool of a server (S235).
 EDIT_TOOLS: Final = frozenset({"Edit", "MultiEdit", "NotebookEdit", "Write"})
 MAX_RULE_CHARS: Final = 2_000
+# Of one that is longer, in messages.
+MAX_SHOWN_CHARS: Final = 80
 
 _ALLOWED_GLOB: Final = re.compile(r"mcp__[a-zA-Z0-9_-]+?__[^*]*\*.*", re.DOTALL)
-_PARAMETER: Final = re.compile(r"([^()]*)\((.*)\)\Z", re.DOTALL)
 # Keys that configurations use, and what they mean; the later spelling of each is an alias (S230).
 _KEYS: Final[Mapping[str, str]] = {
     "allow": "allow",
@@ -141,7 +145,37 @@ def _scalar_text(value: Json) -> str | None:
     return str(value) if isinstance(value, str | int | float) else None
 
 
-def parse_rule(written: RuleText, verdict: Verdict) -> Rule | str:
+class _Parts(NamedTuple):
+    pattern: str
+    parameter: tuple[str, str] | None = None
+    # Why it cannot be understood; then `pattern` is what is certain of it.
+    fault: str | None = None
+
+
+def _take_apart(text: str) -> _Parts:
+    head, is_opened, rest = text.partition("(")
+    pattern = head.strip()
+    if ")" in pattern or (is_opened and not rest.endswith(")")):
+        return _Parts("" if ")" in pattern else pattern, fault="its parentheses do not close")
+    if not pattern:
+        return _Parts("", fault="it names no tool")
+    inner = rest[:-1]
+    if inner in {"", "*"}:
+        return _Parts(pattern)
+    name, colon, value = inner.partition(":")
+    if not colon or not name.strip():
+        return _Parts(pattern, fault="write the parameter as name:value")
+    return _Parts(pattern, (name.strip(), value.strip()))
+
+
+class RuleRead(NamedTuple):
+    """A rule, and what a person should know of it."""
+
+    rule: Rule | None
+    warning: str | None = None
+
+
+def parse_rule(written: RuleText, verdict: Verdict) -> RuleRead:
     """Read one rule.
 
     Args:
@@ -149,32 +183,39 @@ def parse_rule(written: RuleText, verdict: Verdict) -> Rule | str:
         verdict: the list that it stands in.
 
     Returns:
-        The rule, or a warning that says why it is skipped (S232, S233).
+        The rule, None where it is skipped, and a warning that says what is wrong with it (rule 3).
+
+    Source:
+        S231-S233.
     """
     text = written.text.strip()
-    if not text or len(text) > MAX_RULE_CHARS:
-        return f"a {verdict} rule was skipped: it is {'empty' if not text else 'too long'}"
-    parameter = None
-    pattern = text
-    if "(" in text:
-        found = _PARAMETER.fullmatch(text)
-        if found is None:
-            return f"the {verdict} rule {text!r} was skipped: its parentheses do not close"
-        pattern, inner = found[1].strip(), found[2]
-        name, colon, value = inner.partition(":")
-        if verdict is Verdict.ALLOW and (pattern.startswith("mcp__") or "*" in pattern):
-            return f"the allow rule {text!r} was skipped: parameters are for ask and deny"
-        if inner not in {"", "*"}:
-            if not colon or not name.strip():
-                return f"the {verdict} rule {text!r} was skipped: write the parameter as name:value"
-            parameter = (name.strip(), value.strip())
-    if not pattern:
-        return f"the {verdict} rule {text!r} was skipped: it names no tool"
-    if verdict is Verdict.ALLOW and "*" in pattern and not _ALLOWED_GLOB.fullmatch(pattern):
-        return f"the allow rule {text!r} was skipped: a star may only follow a literal mcp__<server>__"
-    if verdict is Verdict.ALLOW and not written.is_trusted:
-        return f"the allow rule {text!r} was skipped: its folder is not trusted"
-    return Rule(text, pattern, parameter, written.origin)
+    if not text:
+        return RuleRead(None, f"a {verdict} rule was skipped: it is empty")
+    parts = _take_apart(text)
+    if len(text) > MAX_RULE_CHARS:
+        parts = _Parts(parts.pattern if len(parts.pattern) <= MAX_RULE_CHARS else "", fault="it is too long")
+        text = f"{text[:MAX_SHOWN_CHARS]}..."
+    pattern, fault = parts.pattern, parts.fault
+    is_of_servers = not pattern or "*" in pattern or pattern.startswith(f"{HEAD}{SEPARATOR}")
+    if verdict is Verdict.ALLOW:
+        fault = fault or _refuse_allow(parts, written, is_of_servers=is_of_servers)
+        if fault is None:
+            return RuleRead(Rule(text, pattern, parts.parameter, written.origin))
+        return RuleRead(None, f"the allow rule {text!r} was skipped: {fault}" if is_of_servers else None)
+    if fault is None:
+        return RuleRead(Rule(text, pattern, parts.parameter, written.origin))
+    rule = Rule(text, pattern or "*", None, written.origin)
+    meant = f"all calls of {pattern}" if pattern else "every tool"
+    return RuleRead(rule, f"the {verdict} rule {text!r} means {meant}: {fault}" if is_of_servers else None)
+
+
+def _refuse_allow(parts: _Parts, written: RuleText, *, is_of_servers: bool) -> str | None:
+    """Why a rule that is understood grants nothing all the same (S232, S233, S240)."""
+    if parts.parameter is not None and is_of_servers:
+        return "parameters are for ask and deny"
+    if "*" in parts.pattern and not _ALLOWED_GLOB.fullmatch(parts.pattern):
+        return "a star may only follow a literal mcp__<server>__"
+    return None if written.is_trusted else "its folder is not trusted"
 
 
 @frozen
@@ -184,8 +225,14 @@ class Rules:
     allow: tuple[Rule, ...] = ()
     ask: tuple[Rule, ...] = ()
     deny: tuple[Rule, ...] = ()
-    # Rules that were skipped, with the reason.
+    # Rules that were skipped, or mean more than they say, with the reason.
     warnings: tuple[str, ...] = ()
+
+    def joined(self, other: Rules) -> Rules:
+        """These rules and those of `other`, each once."""
+        pairs = ((self.allow, other.allow), (self.ask, other.ask), (self.deny, other.deny))
+        allow, ask, deny = (tuple(dict.fromkeys((*mine, *theirs))) for mine, theirs in pairs)
+        return Rules(allow, ask, deny, (*self.warnings, *other.warnings))
 
     def hiding(self, name: str) -> Rule | None:
         """The deny rule that takes the tool off the list: one without parameters (S165, S236)."""
@@ -213,10 +260,10 @@ def read_rules(lists: Mapping[str, Iterable[str | RuleText]]) -> Rules:
             continue
         for text in texts:
             read = parse_rule(text if isinstance(text, RuleText) else RuleText(text), Verdict(verdict))
-            if isinstance(read, Rule):
-                rules[verdict].setdefault(read)
-            else:
-                warnings.append(read)
+            if read.rule is not None:
+                rules[verdict].setdefault(read.rule)
+            if read.warning is not None:
+                warnings.append(read.warning)
     return Rules(tuple(rules["allow"]), tuple(rules["ask"]), tuple(rules["deny"]), tuple(warnings))
 
 

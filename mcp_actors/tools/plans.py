@@ -91,6 +91,8 @@ class ModelResult:
     is_error: bool
     # For the host and the person, not for the model: sizes, what was removed, what did not fit.
     notes: tuple[str, ...] = ()
+    # The person wants the model to stop, not to try another way; the host's loop sees to that (S241).
+    is_interrupt: bool = False
 
 
 # A text is pieces; where a piece is a FileRef, a path goes.

@@ -218,17 +218,44 @@ def test_permissions_keep_whose_they_are(layer: SettingsLayer, is_trusted: bool)
 @pytest.mark.parametrize(
     ("section", "kept"),
     [
-        (["mcp__a"], {}),
-        ("mcp__a", {}),
-        (None, {}),
-        ({"deny": "mcp__a"}, {}),
-        ({"deny": {"mcp__a": True}, "ask": ["mcp__b"]}, {"ask": ["mcp__b"]}),
-        ({"deny": [1, None, "mcp__a", ["mcp__b"]]}, {"deny": ["mcp__a"]}),
+        (["mcp__a"], {"deny": ["*"]}),
+        ("mcp__a", {"deny": ["*"]}),
+        (None, {"deny": ["*"]}),
+        ({"deny": "mcp__a", "allow": "mcp__b"}, {"allow": ["mcp__b"], "deny": ["mcp__a"]}),
+        ({"deny": {"mcp__a": True}, "allow": ["mcp__b"]}, {"allow": ["mcp__b"], "deny": ["*"]}),
+        ({"ask": 1, "deny": ["mcp__a"]}, {"ask": ["*"], "deny": ["mcp__a"]}),
+        ({"allow": {"mcp__a": True}, "ask": ["mcp__b"]}, {"ask": ["mcp__b"]}),
+        ({"deny": [None, "mcp__a", ["mcp__b"]]}, {"deny": ["mcp__a", "*"]}),
+        ({"allow": [1, "mcp__a"]}, {"allow": ["mcp__a"]}),
     ],
 )
-def test_permissions_of_another_kind_are_told(section: object, kept: dict[str, list[str]]) -> None:
-    """What is no list of texts has no effect, and its file says so (S230)."""
+def test_permissions_that_cannot_be_read_grant_nothing(section: object, kept: dict[str, list[str]]) -> None:
+    """What may have been a deny or ask rule means every tool, a lost allow nothing; the file's others hold (S230)."""
     choices = read((USER, {"permissions": section}))
 
     assert {key: [rule.text for rule in rules] for key, rules in choices.permissions.items()} == kept
-    assert [note.code for note in choices.notes] == ["invalid-setting"]
+    assert {note.code for note in choices.notes} == {"invalid-setting"}
+    assert all(
+        "cannot be read" in rule.origin for rules in choices.permissions.values() for rule in rules if rule.text == "*"
+    )
+
+
+@pytest.mark.parametrize("section", [{}, {"deny": None, "ask": None}, {"deny": []}])
+def test_permissions_that_say_nothing_deny_nothing(section: object) -> None:
+    """An empty list, a null and a missing key are no rules."""
+    choices = read((USER, {"permissions": section}))
+
+    assert (choices.permissions, choices.notes) == ({}, ())
+
+
+@pytest.mark.parametrize("data", [None, b"{", b"[]"])
+@pytest.mark.parametrize("layer", list(SettingsLayer))
+def test_a_settings_file_that_cannot_be_read_may_have_denied_any_tool(layer: SettingsLayer, data: bytes | None) -> None:
+    """Every tool is denied, and the rule names the file; the rules of other files are kept (S230)."""
+    good = SettingsText(b'{"permissions": {"allow": ["mcp__a"]}}', "good.json", USER)
+
+    choices = read_choices([good, SettingsText(data, "bad.json", layer)], {})
+
+    assert [rule.text for rule in choices.permissions["allow"]] == ["mcp__a"]
+    assert choices.permissions["deny"] == (("*", "bad.json cannot be read", True),)
+    assert [note.code for note in choices.notes] == ["unreadable-settings"]

@@ -59,7 +59,7 @@ def test_rules_name_tools(rule: str, name: str, expected: bool) -> None:
         ("mcp__github__x(a:b)", False),
         ("", False),
         ("(a:b)", False),
-        ("Bash(a:b", False),
+        ("mcp__github__x(a:b", False),
     ],
 )
 def test_what_an_allow_rule_may_be(rule: str, is_taken: bool) -> None:
@@ -93,6 +93,39 @@ def test_parameter_rules(rule: str, arguments: dict[str, object], expected: bool
         decision = decide(Question("mcp__db__query", arguments), read_rules({key: [rule]}), Mode.BYPASS)
 
         assert (decision.verdict is verdict) is expected
+
+
+@pytest.mark.parametrize(
+    ("rule", "denied"),
+    [
+        ("mcp__s__t(sql drop)", {"mcp__s__t"}),
+        ("mcp__s__t(:drop)", {"mcp__s__t"}),
+        ("mcp__s__t(sql:drop", {"mcp__s__t"}),
+        ("mcp__s(sql:drop", {"mcp__s__t", "mcp__s__u"}),
+        ("mcp__s__t(sql:" + "x" * 3000 + ")", {"mcp__s__t"}),
+        ("(sql:drop)", {"mcp__s__t", "mcp__s__u", "Read"}),
+        ("mcp__s__t)(x:y)", {"mcp__s__t", "mcp__s__u", "Read"}),
+        ("x" * 3000, {"mcp__s__t", "mcp__s__u", "Read"}),
+        ("", set()),
+    ],
+)
+@pytest.mark.parametrize("verdict", [ASK, DENY])
+def test_a_rule_that_cannot_be_understood_means_more_not_less(rule: str, denied: set[str], verdict: Verdict) -> None:
+    """A broken deny or ask rule means all calls of its tool, or every tool, in every mode; a warning says so (S233)."""
+    rules = read_rules({str(verdict): [rule], "allow": ["mcp__s", "Read"]})
+
+    decided = {name: decide(Question(name), rules, Mode.BYPASS).verdict for name in ("mcp__s__t", "mcp__s__u", "Read")}
+    assert {name for name, found in decided.items() if found is verdict} == denied
+    assert len(rules.warnings) == 1
+    assert len(rules.warnings[0]) < 300
+
+
+def test_parentheses_of_a_hosts_own_tools_are_its_own_language() -> None:
+    """A rule such as `Bash(git status)` is no mistake: nobody is warned; as an allow it is nothing, as a deny all."""
+    rules = read_rules({"allow": ["Bash(git status)", "Read(~/x/**)"], "deny": ["Read(./.env)"]})
+
+    assert ([rule.text for rule in rules.allow], rules.warnings) == ([], ())
+    assert decide(Question("Read"), rules, Mode.BYPASS).verdict is DENY
 
 
 T = "mcp__s__t"
