@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from mcp_actors.fleet.connectors import ConnectorSource, HttpConnectorSource, join_connectors
     from mcp_actors.fleet.hosts import Questions
     from mcp_actors.fleet.reloading import keep_reloading
-    from mcp_actors.fleet.server import Server
+    from mcp_actors.fleet.server import Refreshed, RefreshOutcome, Server
     from mcp_actors.model.face import ModelFace
     from mcp_actors.model.outputs import Outputs
     from mcp_actors.model.permission import Allow, Deny
@@ -122,6 +122,8 @@ __all__ = [
     "Progress",
     "ProtocolError",
     "Questions",
+    "RefreshOutcome",
+    "Refreshed",
     "RemoteProtocolError",
     "RemoteTarget",
     "RestartPolicy",
@@ -193,7 +195,7 @@ _HOMES = {
     "protocol.tasks": ("TaskHandle",),
     "fleet.reloading": ("keep_reloading",),
     "runtime": ("Runtime", "open_runtime"),
-    "fleet.server": ("Server",),
+    "fleet.server": ("RefreshOutcome", "Refreshed", "Server"),
     "tools.catalog": ("Catalog", "Tool"),
     "tools.permissions": ("Rules", "read_rules"),
     "tools.pinning": ("PinPolicy",),

@@ -189,18 +189,19 @@ class Child:
             queue_seconds=opened - queued,
             connect_seconds=ready - opened,
         )
-        await connection.lists.fetch()
-        self.connection = connection
-        await self._tell(
-            ServerState.CONNECTED,
-            Phase.READY,
-            "ready",
-            error=None,
-            next_retry=None,
-            attempt=0,
-            list_seconds=trio.current_time() - ready,
-        )
-        await connection.lists.keep_fresh()
+        with connection.lists:
+            await connection.lists.fetch()
+            self.connection = connection
+            await self._tell(
+                ServerState.CONNECTED,
+                Phase.READY,
+                "ready",
+                error=None,
+                next_retry=None,
+                attempt=0,
+                list_seconds=trio.current_time() - ready,
+            )
+            await connection.lists.keep_fresh()
 
     async def _rest(self, end: Exit) -> None:
         """Do what is decided about an end: wait out the backoff, or wait to be called."""

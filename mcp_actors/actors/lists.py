@@ -8,8 +8,10 @@ Rules.
 2. Bursts of list_changed coalesce: at most one refresh runs and one waits (S152, fault 80).
 3. Refreshes keep a distance, which grows while the server goes on changing: one that announces a change with each list
    that it gives would be asked for ever, as fast as it can answer.
-4. A failed refresh keeps the old list and says so; a failed first fetch leaves the server connected, flagged
-   (S153, S155).
+4. A failed refresh keeps the old list and says so; a failed first fetch leaves the server connected, flagged, and so
+   does an empty list of tools (S153, S155).
+5. What was listed lives and dies with its connection, one list of each kind: there is no other memory of it that could
+   grow or go stale (S151).
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import trio
 from attrs import evolve
 
-from mcp_actors.actors.messages import Listing, ServerListed
+from mcp_actors.actors.messages import Flush, Listing, ServerListed
 from mcp_actors.errors import McpActorsError, TransportError
 from mcp_actors.protocol.clocks import CallTimeouts
 from mcp_actors.protocol.lists import PageCollector
@@ -61,17 +63,21 @@ _KINDS: Final[dict[str, _Kind]] = {
 
 
 class Lists:
-    """The lists of one connection. `fetch` and then `keep_fresh` are called by the task that lives its life."""
+    """The lists of one connection. The task that lives its life calls `fetch` and then `keep_fresh`, inside a with."""
 
     def __init__(self, connection: Connection, registry: Ref[RegistryMessage], *, page_timeout: float) -> None:
         self._connection = connection
         self._registry = registry
         self._timeouts = CallTimeouts(wall=page_timeout)
         self._listing = Listing()
-        # Set and replaced each time the tools were fetched, well or not.
-        self._tools_fetched = trio.Event()
-        # Kind -> what was wrong with it when it was fetched last.
+        # Kind -> why it could not be fetched when that was tried last.
+        self.failures: dict[str, str] = {}
+        # Kind -> what else was wrong with it then.
         self._warnings: dict[str, list[str]] = {}
+        # Set when all that is stale now has been fetched, well or not; replaced when that begins.
+        self._round_over = trio.Event()
+        # Whether nothing is fetched any more.
+        self.is_over = False
         # Kinds to fetch; all at first.
         self._stale: set[str] = set(_KINDS)
         self._bell = trio.Event()
@@ -89,21 +95,43 @@ class Lists:
         self._stale = set(_KINDS)
         self._bell.set()
 
+    @property
+    def listing(self) -> Listing:
+        """What was listed last."""
+        return self._listing
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        """Let those who wait for a refresh go: nothing is fetched any more."""
+        self.is_over = True
+        self._round_over.set()
+
     async def fetch(self) -> None:
         """Fetch what is stale and tell the registry.
 
         Raises:
             TransportError: the wire broke meanwhile.
+
+        Source:
+            S148, S151-S155.
         """
         stale, self._stale = self._stale, set()
         self._bell, self._is_urgent = trio.Event(), trio.Event()
-        for kind in _KINDS:
-            if kind in stale and self._is_offered(kind):
-                self._warnings[kind] = await self._replace(kind)
-        warnings = tuple(line for kind in _KINDS for line in self._warnings.get(kind, ()))
-        if warnings != self._listing.warnings:
-            self._listing = evolve(self._listing, warnings=warnings)
-        await self._registry.tell(ServerListed(self._connection.spec.name, self._connection.generation, self._listing))
+        round_over, self._round_over = self._round_over, trio.Event()
+        try:
+            for kind in _KINDS:
+                if kind in stale and self._is_offered(kind):
+                    self.failures.pop(kind, None)
+                    self._warnings[kind] = await self._replace(kind)
+            warnings = tuple(line for kind in _KINDS for line in self._warnings.get(kind, ()))
+            if warnings != self._listing.warnings:
+                self._listing = evolve(self._listing, warnings=warnings)
+            listed = ServerListed(self._connection.spec.name, self._connection.generation, self._listing)
+            await self._registry.tell(listed)
+        finally:
+            round_over.set()
 
     async def keep_fresh(self) -> None:
         """Fetch again after every `mark`. Runs until cancelled.
@@ -125,13 +153,24 @@ class Lists:
         info = self._connection.info
         return info is not None and info.has(kind)
 
-    async def refresh_tools(self) -> tuple[Tool, ...]:
-        """Fetch the tools now and give them; the registry is told as well. Cancellation: safe."""
-        fetched = self._tools_fetched
-        self.mark("tools")
+    async def refresh(self, *kinds: str) -> Listing:
+        """Fetch these lists now, all where none is named, and give what is listed then; it is published by then.
+
+        What cannot be fetched stays as it was, and is in `failures`.
+
+        Raises:
+            ActorGone: the runtime was closed meanwhile.
+
+        Cancellation:
+            Safe.
+        """
+        for kind in kinds or _KINDS:
+            self.mark(kind)
         self._is_urgent.set()
-        await fetched.wait()
-        return self._listing.tools or ()
+        if not self.is_over:
+            await self._round_over.wait()
+            await self._registry.ask(Flush())
+        return self._listing
 
     async def _replace(self, kind: str) -> list[str]:
         """Replace one list; returns what was wrong with it."""
@@ -142,11 +181,8 @@ class Lists:
                 raise
             reason = error.describe() if isinstance(error, McpActorsError) else str(error)
             logger.warning("[MCP:%s] failed to list %s: %s", self._connection.spec.name, kind, reason)
+            self.failures[kind] = reason
             return [f"{_KINDS[kind].method} failed: {reason}"]
-        finally:
-            if kind == "tools":
-                fetched, self._tools_fetched = self._tools_fetched, trio.Event()
-                fetched.set()
         return [*pages.warnings, *self._keep(kind, tuple(pages.items))]
 
     async def _collect(self, kind: str) -> PageCollector:
@@ -175,7 +211,7 @@ class Lists:
                 tools, unsound = _without_unsound_marks(tools)
                 warnings = (*warnings, *unsound)
             self._listing = evolve(self._listing, tools=tools)
-            return list(warnings)
+            return list(warnings) if items else ["it declares tools and lists none"]
         if kind == "resources":
             self._listing = evolve(self._listing, resources=items)
         else:

@@ -81,7 +81,8 @@ async def call_tool(connection: Connection, tool: Tool, arguments: JsonObject, o
             if not (connection.is_mirroring and wants_refresh(error, is_retry=False)):
                 raise
             # The server knows another schema than we: learn it, and call once more with its headers.
-            fresh = next((found for found in await connection.lists.refresh_tools() if found.name == tool.name), tool)
+            listed = (await connection.lists.refresh("tools")).tools or ()
+            fresh = next((found for found in listed if found.name == tool.name), tool)
             complete = await ask(headers=_mirrored(connection, fresh, arguments))
         connection.served += 1
         if complete.result_type == "task" or task is not None:

@@ -26,7 +26,7 @@ from mcp_actors.runtime import open_runtime
 from mcp_actors.tools.naming import server_prefix
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection, Mapping
+    from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 
     from mcp_actors.actors.hosting import Host
     from mcp_actors.actors.lifecycle import ServerStatus
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mcp_actors.errors import ConfigError
     from mcp_actors.runtime import Runtime
 
-__all__ = ["Plan", "load_plan", "open_fleet", "published", "refuse", "remedy_of", "settle"]
+__all__ = ["Plan", "load_plan", "open_fleet", "published", "refuse", "remedy_of", "settle", "tell_warnings"]
 
 # Seconds; publishing takes a sixtieth of that.
 PUBLISH_PATIENCE: Final = 1.0
@@ -193,3 +193,12 @@ def refuse(status: ServerStatus) -> int:
     lines = [f"{status.name}: {status.state} ({status.reason})" + (f": {status.error}" if status.error else "")]
     output.note("\n".join([*lines, *([f"  -> {remedy}"] if remedy else [])]))
     return exits.code_of_state(str(status.state), status.reason)
+
+
+def tell_warnings(statuses: Iterable[ServerStatus]) -> None:
+    """Say on standard error what was wrong with servers' lists (S155)."""
+    from mcp_actors.cli.render import warning_lines
+
+    for status in statuses:
+        for line in warning_lines(status):
+            output.note(line)

@@ -45,7 +45,7 @@ def run_list(shared: GlobalOptions, own: argparse.Namespace) -> int:
 async def _list(plan: Plan, *, as_json: bool) -> int:
     from mcp_actors.cli import render
     from mcp_actors.cli.asked import declining_host
-    from mcp_actors.cli.fleet import open_fleet, remedy_of, settle
+    from mcp_actors.cli.fleet import open_fleet, remedy_of, settle, tell_warnings
 
     async with open_fleet(plan.once(), host=declining_host()) as runtime:
         await settle(runtime)
@@ -58,6 +58,7 @@ async def _list(plan: Plan, *, as_json: bool) -> int:
         remedies = {name: remedy for name, status in statuses.items() if (remedy := remedy_of(status))}
         if rows:
             output.emit(render.server_table(rows, remedies, has_colour=output.has_colour()))
+        tell_warnings(statuses.values())
         output.note(render.summary_line(rows), prefix="")
     if plan.has_unusable_file:
         return exits.CONFIG
@@ -95,7 +96,7 @@ async def _tools(plan: Plan, server: str | None, own: argparse.Namespace) -> int
     from mcp_actors.actors.lifecycle import ServerState
     from mcp_actors.cli import render
     from mcp_actors.cli.asked import declining_host
-    from mcp_actors.cli.fleet import open_fleet, refuse, settle
+    from mcp_actors.cli.fleet import open_fleet, refuse, settle, tell_warnings
     from mcp_actors.model.face import ModelFace
     from mcp_actors.tools.formats import FORMATS
     from mcp_actors.tools.listing import Listing
@@ -121,6 +122,7 @@ async def _tools(plan: Plan, server: str | None, own: argparse.Namespace) -> int
         output.emit(render.json_text({"tools": [render.tool_row(tool) for tool in tools]}))
     else:
         output.emit(render.tool_table(tools))
+    tell_warnings(statuses.values())
     missing = [
         status for status in statuses.values() if status.state not in (ServerState.CONNECTED, ServerState.DISABLED)
     ]
@@ -164,7 +166,6 @@ async def _get(plan: Plan, name: str, *, as_json: bool) -> int:
         "entry": redact_entry(spec.raw),
         "status": render.server_row(status),
         "remedy": remedy_of(status),
-        "warnings": list(status.warnings),
         "tools": [tool.name for tool in tools],
     }
     output.emit(render.json_text(shown) if as_json else render.server_text(shown))

@@ -33,10 +33,11 @@ def add_server(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def miss(runtime: Runtime, plan: Plan) -> int:
-    """Tell of the servers that should be up and are not; the exit code of a verb that lists."""
+    """Tell of servers that should be up and are not, and of lists that failed; the exit code of a verb that lists."""
     from mcp_actors.actors.lifecycle import ServerState
-    from mcp_actors.cli.fleet import refuse
+    from mcp_actors.cli.fleet import refuse, tell_warnings
 
+    tell_warnings(runtime.status().values())
     fine = (ServerState.CONNECTED, ServerState.DISABLED)
     missing = [status for status in runtime.status().values() if status.state not in fine]
     codes = [refuse(status) for status in missing]

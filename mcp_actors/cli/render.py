@@ -34,6 +34,7 @@ __all__ = [
     "summary_line",
     "tool_row",
     "tool_table",
+    "warning_lines",
 ]
 
 # C0 and C1 controls but tab and line feed, and the marks that reorder text.
@@ -49,8 +50,10 @@ MAX_DESCRIPTION_CHARS: Final = 100
 # The documented keys of a row of ``list --json``, in order.
 ROW_KEYS: Final = (
     *("name", "state", "reason", "phase", "transport", "scope", "era", "revision"),
-    *("tools", "resources", "prompts", "pid", "error", "elapsed_ms"),
+    *("tools", "resources", "prompts", "pid", "error", "elapsed_ms", "warnings"),
 )
+# Warnings of one server that are told to a person; the rest is counted.
+MAX_WARNINGS: Final = 5
 
 
 def clean(text: str) -> str:
@@ -98,6 +101,7 @@ def server_row(status: ServerStatus) -> dict[str, Json]:
         "pid": status.pid,
         "error": status.error,
         "elapsed_ms": round(sum(known) * 1000, 1) if known else None,
+        "warnings": list(status.warnings),
     }
 
 
@@ -109,6 +113,7 @@ def invalid_row(name: str, error: str) -> dict[str, Json]:
         "reason": "invalid-config",
         "phase": "stopped",
         "error": error,
+        "warnings": [],
     }
     return {key: known.get(key) for key in ROW_KEYS}
 
@@ -158,6 +163,13 @@ def server_table(rows: Sequence[JsonObject], remedies: Mapping[str, str], *, has
     return "\n".join(drawn)
 
 
+def warning_lines(status: ServerStatus) -> list[str]:
+    """What was wrong with a server's lists, for a person: the first few lines, and how many more there are (S155)."""
+    lines = [f"{clean_line(status.name)}: {clean_line(warning, 400)}" for warning in status.warnings[:MAX_WARNINGS]]
+    more = len(status.warnings) - len(lines)
+    return [*lines, f"{clean_line(status.name)}: {more} more warnings"] if more > 0 else lines
+
+
 def summary_line(rows: Sequence[JsonObject]) -> str:
     """Count servers by state, the way a person would say it."""
     counts: dict[str, int] = {}
@@ -178,7 +190,7 @@ def server_text(shown: JsonObject) -> str:
     lines += [f"  {part}" for part in str(status["error"] or "").splitlines()]
     if shown["remedy"]:
         lines.append(f"  -> {shown['remedy']}")
-    warnings, tools = shown["warnings"], shown["tools"]
+    warnings, tools = status["warnings"], shown["tools"]
     assert isinstance(warnings, list)
     assert isinstance(tools, list)
     lines += [f"  warning: {warning}" for warning in warnings]

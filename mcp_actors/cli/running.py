@@ -136,7 +136,8 @@ def _summary(statuses: Iterable[ServerStatus]) -> str:
 
 
 def _key(status: ServerStatus) -> tuple[object, ...]:
-    return (status.state, status.phase if status.phase in _NEWS else None, status.is_connected and status.generation)
+    phase = status.phase if status.phase in _NEWS else None
+    return (status.state, phase, status.is_connected and status.generation, status.warnings)
 
 
 def change_line(old: ServerStatus | None, new: ServerStatus | None) -> str | None:
@@ -149,7 +150,7 @@ def change_line(old: ServerStatus | None, new: ServerStatus | None) -> str | Non
     Returns:
         One line, or None when nothing changed that is news.
     """
-    from mcp_actors.cli.render import clean_line
+    from mcp_actors.cli.render import MAX_WARNINGS, clean_line
 
     if new is None:
         return None if old is None else f"{clean_line(old.name)}: removed"
@@ -163,6 +164,7 @@ def change_line(old: ServerStatus | None, new: ServerStatus | None) -> str | Non
     else:
         facts += [f"phase={new.phase}"] if new.phase in _NEWS else []
         facts += [f"error={clean_line(new.error)!r}"] if new.error else []
+    facts += [f"warning={clean_line(warning)!r}" for warning in new.warnings[:MAX_WARNINGS]]
     if new.restarts:
         facts.append(f"restarts={new.restarts}")
     return " ".join(facts)

@@ -180,7 +180,11 @@ def _notes_on_whole(
     for same in by_normal.values():
         if len(same) > 1:
             names = ", ".join(spec.name for spec in same)
-            note("name-collision", f"these names look alike in tool names and get a suffix there: {names}", same[-1])
+            text = (
+                f"these names look alike in tool names: {names}; of two tools of one name a model gets that of the "
+                "first, and server.tool reaches the other"
+            )
+            note("name-collision", text, same[-1])
     notes += [
         ConfigNote("shadowed", str(lost), server=lost.name, file=lost.source, is_warning=lost.is_different)
         for lost in shadowed

@@ -5,8 +5,11 @@ What this is not: its life; a `Server` is a cheap view by name, valid whatever c
 
 from __future__ import annotations
 
+import enum
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
+
+from attrs import frozen
 
 from mcp_actors.errors import LocalProtocolError, UnknownServer
 from mcp_actors.protocol.features import missing_capability
@@ -16,7 +19,7 @@ from mcp_actors.tools.items import prompts_from_items, resources_from_items, tem
 from mcp_actors.tools.sanitise import cap_text
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Mapping, Sized
 
     from mcp_actors.actors.connection import Connection
     from mcp_actors.actors.lifecycle import ServerStatus
@@ -30,7 +33,32 @@ if TYPE_CHECKING:
     from mcp_actors.tools.catalog import Catalog, Tool
     from mcp_actors.tools.items import Prompt, Resource, ResourceTemplate
 
-__all__ = ["Fleet", "Server"]
+__all__ = ["Fleet", "RefreshOutcome", "Refreshed", "Server"]
+
+
+class RefreshOutcome(enum.StrEnum):
+    """How a refresh went (S172)."""
+
+    REFRESHED = "refreshed"
+    # Some list could not be fetched; it stays as it was.
+    ERROR = "error"
+    NOT_CONNECTED = "not_connected"
+
+
+@frozen
+class Refreshed:
+    """What fetching a server's lists again came to."""
+
+    server: str
+    outcome: RefreshOutcome
+    # How many there are now; None where it offers none of the kind, or nothing is known of them.
+    tools: int | None = None
+    resources: int | None = None
+    prompts: int | None = None
+    # Raw names of the tools that came, and of those that went.
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    error: str | None = None
 
 
 class Fleet(Protocol):
@@ -109,6 +137,38 @@ class Server:
         if connection is None or connection.info is None or connection.info.instructions is None:
             return None
         return cap_text(connection.info.instructions)
+
+    async def refresh(self) -> Refreshed:
+        """Fetch its lists anew, whatever it announced. Does not connect a server that is not connected.
+
+        Raises:
+            ActorGone: the runtime was closed meanwhile.
+
+        Cancellation:
+            Safe.
+
+        Source:
+            S153, S172.
+        """
+        connection = self._runtime.snapshot.connections.get(self.name)
+        if connection is None or not connection.is_open:
+            return Refreshed(self.name, RefreshOutcome.NOT_CONNECTED)
+        before = [tool.name for tool in connection.lists.listing.tools or ()]
+        listing = await connection.lists.refresh()
+        if connection.lists.is_over:
+            return Refreshed(self.name, RefreshOutcome.NOT_CONNECTED)
+        after = [tool.name for tool in listing.tools or ()]
+        failures = [f"{kind}: {reason}" for kind, reason in connection.lists.failures.items()]
+        return Refreshed(
+            self.name,
+            RefreshOutcome.ERROR if failures else RefreshOutcome.REFRESHED,
+            tools=_count(listing.tools),
+            resources=_count(listing.resources),
+            prompts=_count(listing.prompts),
+            added=tuple(name for name in after if name not in set(before)),
+            removed=tuple(name for name in before if name not in set(after)),
+            error="; ".join(failures) or None,
+        )
 
     # ── asking ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -247,3 +307,7 @@ class Server:
     def __repr__(self) -> str:
         status = self._runtime.status().get(self.name)
         return f"<Server {self.name} {'removed' if status is None else status.state}>"
+
+
+def _count(items: Sized | None) -> int | None:
+    return None if items is None else len(items)

@@ -14,12 +14,13 @@ from tests.cli.command import PATIENCE, argv, config, environment, is_alive, run
 
 KEYS = [
     *("name", "state", "reason", "phase", "transport", "scope", "era", "revision"),
-    *("tools", "resources", "prompts", "pid", "error", "elapsed_ms"),
+    *("tools", "resources", "prompts", "pid", "error", "elapsed_ms", "warnings"),
 ]
 pytestmark = pytest.mark.slow
 GOOD = server(program="clock", era="legacy")
 DICE = server(program="dice")
 SYNTHETIC = server(tools=8)
+EMPTY = server(tools=0)
 BAD = {"command": "/nonexistent/program"}
 DEAD = shell("echo the last words >&2; exit 3")
 ODD = {"command": 5}
@@ -38,6 +39,9 @@ ODD = {"command": 5}
         (["list", "clock", *config(clock=GOOD, bad=BAD)], 0, "1 server: 1 connected"),
         (["list", "bad", *config(clock=GOOD, bad=BAD)], 1, "1 server: 1 failed"),
         (["list", "clokc", *config(clock=GOOD)], 1, "did you mean clock?"),
+        (["list", *config(s=EMPTY)], 0, "s: it declares tools and lists none"),
+        (["tools", *config(s=EMPTY)], 0, "s: it declares tools and lists none"),
+        (["prompts", *config(s=EMPTY)], 0, "s: it declares tools and lists none"),
         (["tools", *config(clock=GOOD)], 0, ""),
         (["tools", *config(clock=GOOD, bad=BAD)], 1, "/nonexistent/program"),
         (["tools", "clock", *config(clock=GOOD, bad=BAD)], 0, ""),

@@ -125,12 +125,27 @@ def test_a_servers_down_is_told(tmp_path) -> None:
 
 
 def test_rules_of_settings_hide_from_a_model(lib, home) -> None:
-    """S230, S236: a denied tool is not handed out; a rule that cannot be read has no effect and is told."""
+    """S230, S233, S236: a denied tool is not handed out; of a deny rule that cannot be read the whole tool is meant."""
     settings = home / ".claude" / "settings.json"
     settings.parent.mkdir(parents=True, exist_ok=True)
     settings.write_text(json.dumps({"permissions": {"deny": ["mcp__lib__touch", "mcp__lib__ask(x"]}}), encoding="utf-8")
 
     done = run("tools", "--format", "anthropic", *lib)
 
-    assert {tool["name"] for tool in json.loads(done.stdout)} == {"mcp__lib__ask", "mcp__lib__dress", "mcp__lib__work"}
-    assert "'mcp__lib__ask(x' was skipped" in done.stderr
+    assert {tool["name"] for tool in json.loads(done.stdout)} == {"mcp__lib__dress", "mcp__lib__work"}
+    assert "'mcp__lib__ask(x' means all calls of mcp__lib__ask" in done.stderr
+
+
+@pytest.mark.parametrize("written", ["{", '{"permissions": {"deny": {"mcp__lib__touch": true}}}'])
+def test_settings_that_cannot_be_read_hide_everything_from_a_model(written, lib, home) -> None:
+    """S230: no tool is handed out, and standard error names the file and why; a person's own call is as before."""
+    settings = home / ".claude" / "settings.json"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text(written, encoding="utf-8")
+
+    done, called = run("tools", "--format", "anthropic", *lib), run("tools", *lib)
+
+    assert json.loads(done.stdout) == []
+    assert str(settings) in done.stderr
+    assert "every tool is denied" in done.stderr
+    assert "touch" in called.stdout

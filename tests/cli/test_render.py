@@ -13,7 +13,7 @@ from mcp_actors.tools.results import ToolResult
 
 KEYS = [
     *("name", "state", "reason", "phase", "transport", "scope", "era", "revision"),
-    *("tools", "resources", "prompts", "pid", "error", "elapsed_ms"),
+    *("tools", "resources", "prompts", "pid", "error", "elapsed_ms", "warnings"),
 ]
 
 
@@ -54,7 +54,17 @@ def test_row_of_a_connected_server():
         "pid": 7,
         "error": None,
         "elapsed_ms": 300.0,
+        "warnings": [],
     }
+
+
+def test_warnings_of_a_server_are_told_and_bounded():
+    """S155: what was wrong with a server's lists is a line each, cleaned; of many the rest is counted."""
+    few, many = status(warnings=("a\x1b", "b")), status(warnings=tuple(map(str, range(1000))))
+
+    assert render.warning_lines(status()) == []
+    assert render.warning_lines(few) == ["time: a\N{REPLACEMENT CHARACTER}", "time: b"]
+    assert render.warning_lines(many) == [*(f"time: {number}" for number in range(5)), "time: 995 more warnings"]
 
 
 def test_row_of_what_never_connected():
@@ -209,10 +219,9 @@ def test_server_text():
         "source": "/x/.mcp.json",
         "entry": {"command": "run\x1b"},
         "status": render.server_row(
-            status("s", ServerState.FAILED, Phase.STOPPED, "exit", error="exit status 1\n  | bye")
+            status("s", ServerState.FAILED, Phase.STOPPED, "exit", error="exit status 1\n  | bye", warnings=("odd",))
         ),
         "remedy": "mend it",
-        "warnings": ["odd"],
         "tools": [],
     }
 

@@ -25,6 +25,11 @@ FAILED = evolve(QUEUED, state=ServerState.FAILED, phase=Phase.PARKED, reason="cr
         (QUEUED, CONNECTING, None),
         (CONNECTING, UP, "s: pending -> connected (ready) revision=2025-11-25 tools=2 pid=7"),
         (UP, evolve(UP, tools=3), None),
+        (
+            UP,
+            evolve(UP, warnings=("a list\n failed",)),
+            "s: connected (ready) revision=2025-11-25 tools=2 pid=7 warning='a list failed'",
+        ),
         (UP, BACKING_OFF, "s: connected -> pending (exit) phase=backing-off error='exit status 3 | oh'"),
         (BACKING_OFF, evolve(BACKING_OFF, attempt=2), None),
         (UP, RESTARTED, "s: connected (ready) revision=2025-11-25 tools=2 pid=8 restarts=1"),
