@@ -14,7 +14,7 @@ from mcp_actors.config.settings import Settings
 from mcp_actors.config.specs import RemoteTarget, ServerSpec
 from mcp_actors.errors import RpcError
 from mcp_actors.runtime import open_runtime
-from mcp_actors.testing.http_server import open_http_server
+from mcp_actors.testing.http_server import HttpAnswer, HttpOptions, HttpRequest, open_http_server
 from mcp_actors.testing.scripted import LEGACY_REVISIONS, MODERN_REVISIONS
 
 SETTINGS = Settings()
@@ -114,6 +114,33 @@ async def test_a_server_restarted_between_two_calls_is_found_again() -> None:
 
     assert result.text == "after"
     assert len(server.seen("initialize")) == 2
+
+
+@pytest.mark.parametrize(
+    ("status", "asked", "tools"),
+    [(500, 2, 3), (503, 2, 3), (429, 2, 3), (400, 1, None), (403, 1, None)],
+)
+async def test_a_list_that_fails_in_passing_is_asked_for_again(status: int, asked: int, tools: int | None) -> None:
+    """S154: what the network or an overloaded server did is tried again shortly; what was refused is not."""
+    answers = [HttpAnswer(status)]
+    seen = 0
+
+    def intercept(request: HttpRequest) -> HttpAnswer | None:
+        nonlocal seen
+        if b'"tools/list"' not in request.body:
+            return None
+        seen += 1
+        return answers.pop() if answers else None
+
+    with trio.fail_after(30):
+        async with (
+            open_http_server(echo_server(), options=HttpOptions(intercept=intercept)) as url,
+            open_runtime([ServerSpec("one", RemoteTarget(url))], settings=SETTINGS) as runtime,
+        ):
+            found = (await runtime.wait_ready())["one"]
+
+    assert (seen, found.tools) == (asked, tools)
+    assert (found.state, len(found.warnings)) == (ServerState.CONNECTED, tools is None)
 
 
 async def test_a_black_hole_fails_by_its_clock_and_hurts_no_other() -> None:

@@ -41,6 +41,8 @@ _NAMED_BY: Final = {
     "tasks/update": "taskId",
     "tasks/cancel": "taskId",
 }
+# Nothing that a model or a program means to say is larger; half of what the wires take in one frame (S210).
+MAX_REQUEST_BYTES: Final = 32 * 1024 * 1024
 _CODED_HEAD: Final = "=?base64?"
 _CODED_TAIL: Final = "?="
 
@@ -81,6 +83,7 @@ class Composer:
     client_info: JsonObject
     # The least severe log message that every modern request wants; None for none (F13).
     log_level: str | None = None
+    max_request_bytes: int = MAX_REQUEST_BYTES
     # What every modern request says of us (B01), empty in legacy; maps `_meta` key -> value.
     _meta: Mapping[str, Json] = field(init=False, repr=False)
     # What every message says on HTTP.
@@ -113,7 +116,7 @@ class Composer:
         """Make a request; `headers` are further mirrored values, kept on HTTP only.
 
         Raises:
-            LocalProtocolError: the revision has no such method (F14), or `params` are no JSON.
+            LocalProtocolError: the revision has no such method (F14), or `params` are no JSON or too large (S210).
         """
         if method in self._foreign:
             raise LocalProtocolError(reason=refuse_method(method, self.revision.name) or method)
@@ -126,7 +129,11 @@ class Composer:
                 meta = {**meta, "progressToken": request_id}
             sent = {**(params or {}), "_meta": meta}
         mirrored = self._mirror(method, params, headers) if self.is_http else ()
-        return Frame(encode_request(request_id, method, sent), request_id, method, mirrored)
+        data = encode_request(request_id, method, sent)
+        if len(data) > self.max_request_bytes:
+            reason = f"the request {method} has {len(data)} bytes, and {self.max_request_bytes} are the most"
+            raise LocalProtocolError(reason=reason)
+        return Frame(data, request_id, method, mirrored)
 
     def compose_notification(self, method: str, params: JsonObject | None) -> Frame:
         """Make a notification.

@@ -6,6 +6,7 @@ import base64
 
 import pytest
 
+from mcp_actors.errors import LocalProtocolError
 from mcp_actors.protocol.jsonrpc import decode
 from mcp_actors.protocol.outbound import Composer, compose_initialize, encode_header_value
 from mcp_actors.protocol.revisions import REVISIONS
@@ -79,6 +80,21 @@ def test_callers_params_are_not_changed():
     composer("2026-07-28").compose_request(1, "tools/call", params, wants_progress=True)
 
     assert params == {"name": "x", "_meta": {"a": 1}}
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_a_request_is_bounded(revision):
+    """S210: a request of the bound goes out, one byte more is refused before anything is sent, and says both sizes."""
+    ours = composer(revision)
+    size = len(ours.compose_request(1, "tools/call", {"name": "x", "arguments": {"text": ""}}).data)
+    ours.max_request_bytes = size + 10
+
+    fits = ours.compose_request(1, "tools/call", {"name": "x", "arguments": {"text": "y" * 10}})
+    with pytest.raises(LocalProtocolError, match=f"has {size + 11} bytes, and {size + 10} are the most"):
+        ours.compose_request(1, "tools/call", {"name": "x", "arguments": {"text": "y" * 11}})
+
+    assert len(fits.data) == size + 10
+    assert composer(revision).max_request_bytes == 32 * 1024 * 1024
 
 
 @pytest.mark.parametrize(
