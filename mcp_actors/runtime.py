@@ -290,7 +290,7 @@ class Runtime:
         await self._steer(DisableServer(name))
 
     async def add_server(self, spec: ServerSpec) -> None:
-        """Run one more server, or another definition of a known one. Returns when it is adopted. Cancellation: safe."""
+        """Run one more server, or redefine a known one (S167). Returns when it is adopted. Cancellation: safe."""
         self.configured.add(spec)
         await self._steer(AddServer(spec))
 

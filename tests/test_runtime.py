@@ -176,7 +176,7 @@ async def test_the_deadlines_of_many_calls_are_kept_each(autojump_clock: object)
 
 
 async def test_a_slow_call_does_not_hold_up_others(autojump_clock: object) -> None:
-    """Two calls of one second beside one of thirty take one second: nothing is relayed (architecture, data plane)."""
+    """S208: two calls of one second beside one of thirty take one second: nothing is relayed (data plane)."""
     async with open_runtime([spec("one", echo_server())], settings=SETTINGS) as runtime:
         await runtime.wait_ready()
         async with trio.open_nursery() as nursery:
@@ -194,7 +194,7 @@ async def test_a_slow_call_does_not_hold_up_others(autojump_clock: object) -> No
 
 
 async def test_one_mute_server_holds_up_no_other(autojump_clock: object) -> None:
-    """Fault 88, invariant 4: twenty servers are ready at once beside one that never answers; it fails by itself."""
+    """S171, fault 88, invariant 4: twenty servers are ready at once beside a mute one, which fails by itself."""
     mute = echo_server(revisions=LEGACY_REVISIONS)
     mute.silence("initialize")
     specs = [spec("mute", mute), *(spec(f"s{number}", echo_server()) for number in range(20))]
@@ -266,7 +266,7 @@ async def test_a_bug_in_one_child_touches_no_sibling(autojump_clock: object, cap
 
 
 async def test_death_fails_every_call_at_once_and_drops_the_tools(autojump_clock: object) -> None:
-    """Journey death, fault 17: pending calls fail with the cause, the next snapshot offers nothing of the server."""
+    """S209, fault 17: pending calls fail with the cause, the next snapshot offers nothing of the server."""
     server = echo_server()
     failures: list[BaseException] = []
 
@@ -300,7 +300,7 @@ async def test_death_fails_every_call_at_once_and_drops_the_tools(autojump_clock
 
 @pytest.mark.deadline(200_000)
 async def test_a_temporary_server_is_started_again_by_the_next_call(autojump_clock: object) -> None:
-    """S117, S120: a dead stdio-like server stays failed until somebody calls one of its tools."""
+    """S117, S120, S198: a dead stdio-like server stays failed until somebody calls one of its tools."""
     server = echo_server()
 
     async with open_runtime([spec("one", server)], settings=SETTINGS) as runtime:
@@ -452,7 +452,7 @@ async def _cancel_when(event: trio.Event, scope: trio.CancelScope) -> None:
 
 
 async def test_a_call_joins_a_reconnect_in_progress(autojump_clock: object) -> None:
-    """S125: a call to a server that is backing off waits for the try that is due."""
+    """S125, S198: a call to a server that is backing off waits for the try that is due."""
     server = echo_server()
 
     async with open_runtime([spec("one", server, **PERMANENT)], settings=SETTINGS) as runtime:

@@ -86,7 +86,7 @@ async def test_a_stored_login_goes_before_what_is_remembered(tmp_path):
 
 
 async def test_twelve_calls_with_an_expired_token_renew_it_once(tmp_path):
-    """The token rotates, the old refresh token is dead: one renewal, all calls succeed (faults 56, 57)."""
+    """The token rotates, the old refresh token is dead: one renewal, all calls succeed (S206, faults 56, 57)."""
     async with open_site() as site:
         await elsewhere(tmp_path).log_in(remote(site), Browser())
         async with fleet(site, tmp_path) as runtime:
@@ -107,7 +107,7 @@ async def test_twelve_calls_with_an_expired_token_renew_it_once(tmp_path):
 
 
 async def test_a_login_that_ends_makes_its_server_wait_and_the_next_one_wakes_it(tmp_path):
-    """The refresh token is dead as well: the call fails typed, the server needs a login, and gets it elsewhere."""
+    """S206: the refresh token is dead as well: the call fails typed, the server waits for a login, made elsewhere."""
     async with open_site() as site:
         await elsewhere(tmp_path).log_in(remote(site), Browser())
         async with fleet(site, tmp_path) as runtime:

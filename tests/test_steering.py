@@ -74,7 +74,7 @@ async def test_commands_of_the_same_moment_are_all_answered(
 
 @pytest.mark.parametrize("change", ["remove", "close"])
 async def test_nobody_waits_for_a_server_that_is_gone(change: str, autojump_clock: object) -> None:
-    """Invariant 1: who waits for readiness while the server is removed, or the runtime closed, is told so."""
+    """S171, invariant 1: who waits for readiness while the server is removed, or the runtime closed, is told so."""
     server = echo_server()
     server.silence("server/discover")
     told: list[type[BaseException]] = []

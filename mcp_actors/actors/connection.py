@@ -231,7 +231,7 @@ class Connection:
             Safe. The server is told once; nothing is left pending.
 
         Source:
-            S197-S204, B17-B20.
+            S147, S197-S204, S209, B17-B20.
         """
         timeouts = self.timeouts if timeout is None else evolve(self.timeouts, wall=timeout)
         with self.users:

@@ -56,7 +56,7 @@ class ExitKind(enum.Enum):
     """How a child ended."""
 
     NORMAL = "exit"  # in order, by itself
-    SHUTDOWN = "shutdown"  # we ended it
+    SHUTDOWN = "shutdown"  # we ended it, which is no failure (S142)
     CRASH = "crash"  # weather; a restart may help
     TIMEOUT = "timeout"  # weather as well, named for people
     EXHAUSTED = "exhausted"  # this machine ran out of descriptors, processes or memory; that passes

@@ -3,7 +3,7 @@
 What this is not: the state of a running server (`actors.lifecycle`).
 
 Rules. (1) Many readers at once share one reading of the file. (2) Writers come one after the other, read, change and
-replace; one that fails does not hold up the next. (3) What cannot be read is empty. (4) A server with a static
+replace; one that fails does not hold up the next (S257). (3) What cannot be read is empty. (4) A server with a static
 Authorization header or a headers helper is never in here: it has no login that could be missing (S255).
 """
 

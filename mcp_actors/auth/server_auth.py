@@ -6,7 +6,7 @@ request and answers by name only (``headers``, ``method``, ``url``, ``status_cod
 ::
 
     401 use_dpop_nonce               the same again, with the nonce                       (D19)
-    401, a token of ours             one renewal, one try (D15), then as below
+    401, a token of ours             one renewal, one try (D15, S206), then as below
     401, none or not that one        mint silently; a person where there is one; else `AuthRequired`
     403 insufficient_scope           a new authorization for the union of scopes, at most 3 in all (D13)
     403, anything else               not about us: a firewall's, or the server's own refusal; passed on
@@ -84,7 +84,7 @@ class _Attempt:
 
 @define(eq=False)
 class ServerAuth:
-    """Who we are towards one server. Used by the HTTP transport as its `auth`; safe to share between tasks."""
+    """Who we are towards one server (S244). Used by the HTTP transport as its `auth`; safe to share between tasks."""
 
     # What httpx asks an auth flow.
     requires_request_body = False

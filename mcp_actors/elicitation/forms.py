@@ -31,7 +31,7 @@ Clean: TypeAlias = Callable[[str], str]
 
 MAX_FIELDS: Final = 100
 MAX_CHOICES: Final = 1000
-# Titles and descriptions are cut here, as those of tools are (S159).
+# Titles and descriptions are cut here, as those of tools are (S157).
 MAX_TEXT_CHARS: Final = 2048
 
 

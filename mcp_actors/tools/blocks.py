@@ -4,7 +4,7 @@ What this is not: writing files, which a door does. The plan says which bytes to
 paths into the texts.
 
 Rule 1: order is kept, and nothing vanishes in silence: what a model does not get is named where it stood.
-Rule 2: no base64 reaches a model's text (S218). The data of a block that is repeated elsewhere is recognised.
+Rule 2: no base64 reaches a model's text: binary becomes a picture or a file (S218, S219). The data of a block that is repeated elsewhere is recognised.
 Rule 3: structured content stands for the text blocks, which repeat it (S220); when the tool failed, or the content does
 not fit its schema, all blocks stay (S225, fault 84).
 Rule 4: a result beyond the limit is saved as a whole and replaced by a message that says where it is (S223).
@@ -151,6 +151,7 @@ class _Planner:
         self._add_binary(block.get("data"), _word(block.get("mimeType")), "audio")
 
     def _add_resource(self, block: JsonObject) -> None:
+        """Text under a line with its URI; a picture as one; anything else as a file (S216)."""
         resource = block.get("resource")
         if not isinstance(resource, Mapping):
             self.add_text("[a resource block without a resource]")
@@ -167,6 +168,7 @@ class _Planner:
             self._add_binary(resource.get("blob"), mime, "resource")
 
     def _add_link(self, block: JsonObject) -> None:
+        """Name, URI and description; what it leads to is not fetched (S217)."""
         name, uri = _word(block.get("title") or block.get("name")), _word(block.get("uri"))
         description = block.get("description")
         tail = f"\n{description}" if isinstance(description, str) and description else ""

@@ -185,7 +185,10 @@ class _Offer:
 
 @frozen(eq=False)
 class Catalog:
-    """Who offers what under which name. A value: a change gives a new one, and a reader may keep what it has."""
+    """Who offers what under which name. A value: a change gives a new one, and a reader may keep what it has.
+
+    The callable name is a tool's identity for models, permission rules, pins and hooks alike (S182).
+    """
 
     # Names of servers in the order of the configuration, which is also the order of precedence.
     order: tuple[str, ...] = ()

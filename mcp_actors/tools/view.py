@@ -40,7 +40,11 @@ MAX_RESULT_CHARS: Final = 500_000
 
 @frozen(eq=False, slots=False)  # as `Tool`
 class ToolView:
-    """What a model sees of one tool. Made by `view_of`; the schema is judged when first needed."""
+    """What a model sees of one tool. Made by `view_of`; the schema is judged when first needed.
+
+    Source:
+        S158, S159: one shape for every tool, over what its server wrote (`tool`: server and raw name).
+    """
 
     tool: Tool
     # The definition with every text cleaned, keys included.

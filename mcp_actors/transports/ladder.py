@@ -134,7 +134,7 @@ async def climb(tree: Tree, ladder: Sequence[Rung], hurry: Hurry) -> Rung | None
         Shielded, for at most `bound` seconds.
 
     Source:
-        S136-S145, faults 1, 3.
+        S136, S137, S139, S140, S143, S145; faults 1, 3.
     """
     used: Rung | None = None
     for rung in ladder:

@@ -37,7 +37,7 @@ ROOT_AS = f"{AS}/.well-known/oauth-authorization-server"
     ],
 )
 def test_resource_metadata_is_looked_for_in_order(server, announced, expected):
-    """The announced URL exactly, then path, then root (D01, faults 51 and 52)."""
+    """The announced URL exactly, then path, then root (S258, D01, faults 51 and 52)."""
     assert list(resource_metadata_urls(server, announced)) == expected
 
 
@@ -63,7 +63,7 @@ def test_resource_metadata_is_looked_for_in_order(server, announced, expected):
     ],
 )
 def test_server_metadata_is_looked_for_in_order(issuer, expected):
-    """Three forms with a path, two without; a pathed issuer never asks the root (D02, fault 53)."""
+    """Three forms with a path, two without; a pathed issuer never asks the root (S258, D02, fault 53)."""
     assert list(server_metadata_urls(issuer)) == expected
 
 

@@ -134,7 +134,7 @@ async def test_nobody_comes():
 
 
 async def test_a_fixed_port_that_is_taken_is_an_error_that_names_the_setting():
-    """Before any browser opens (fault 64 b)."""
+    """Before any browser opens (S247, fault 64 b)."""
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", 0))
         holder.listen()
@@ -146,7 +146,7 @@ async def test_a_fixed_port_that_is_taken_is_an_error_that_names_the_setting():
 
 
 async def test_a_preferred_port_that_is_taken_gives_way():
-    """A registration can be made anew (fault 64 a)."""
+    """A registration can be made anew (S247, fault 64 a)."""
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", 0))
         holder.listen()
@@ -158,7 +158,7 @@ async def test_a_preferred_port_that_is_taken_gives_way():
 
 @pytest.mark.parametrize("form", ["http://localhost:{}/callback", "http://127.0.0.1:{}/a/b", "http://[::1]:{}/"])
 async def test_a_configured_redirect_is_exactly_that(form):
-    """Host, port and path as written, and the listener answers there (fault 65)."""
+    """Host, port and path as written, and the listener answers there (S247, fault 65)."""
     async with open_landing(nowhere) as free:
         wish = form.format(port_of(free))
     async with open_landing(nowhere, fixed=wish) as landing, trio.open_nursery() as nursery:

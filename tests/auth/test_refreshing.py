@@ -374,7 +374,7 @@ trio.run(main)
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(int(os.environ.get("REFRESH_RUNS", "3"))))
 async def test_twelve_tasks_in_three_processes_refresh_once(tmp_path, seed):
-    """An expired rotating token, found by all at once: one refresh, twelve tokens, nobody is logged out (fault 58)."""
+    """An expired rotating token, found by all at once: one refresh, nobody is logged out (S253, fault 58)."""
     clock = Clock(now=1.0)
     write_private(tmp_path / "credentials" / "slot.json", encode_credentials(login(clock)))
     server = RotatingServer()

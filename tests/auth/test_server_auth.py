@@ -59,7 +59,7 @@ async def test_a_server_that_wants_nothing_gets_nothing():
 
 
 async def test_a_demand_is_met_and_the_request_repeated():
-    """401, sign-in, the same request with the token; the next one has it at once (D14, S245)."""
+    """401, sign-in, the same request with the token; the next one has it at once (S244, D14, S245)."""
     house, server = House(), Server()
 
     assert await send(house.auth, server) == 200
@@ -150,7 +150,7 @@ async def test_another_origin_gets_no_token(url, is_ours):
 
 
 async def test_a_refused_token_is_renewed_before_anybody_is_asked():
-    """401 with a token: one renewal, one try (D15)."""
+    """401 with a token: one renewal, one try (S206, D15)."""
     house, server = House(), Server()
     await send(house.auth, server)
     house.world.pages[f"{AS}/token"] = answer({"access_token": "access-2"})

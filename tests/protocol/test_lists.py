@@ -29,7 +29,7 @@ def names_of(collector: PageCollector) -> list[str]:
     ],
 )
 def test_all_pages_of_every_list_are_gathered(method, identity):
-    """250 items in pages of 100 arrive, in order, with cursors passed on untouched (fault 70, B13)."""
+    """250 items in pages of 100 arrive, in order, with cursors passed on untouched (S150, fault 70, B13)."""
     key = LIST_KEYS[method]
     collector = PageCollector(method, key)
     items = [f"i{number}" for number in range(250)]
@@ -81,7 +81,7 @@ def test_a_loop_of_several_cursors_ends_the_walk():
     ids=["pages", "items", "bytes"],
 )
 def test_a_flood_of_pages_is_cut(limits, names, kept):
-    """New cursors for ever stop at the cap of pages, items or bytes; what was gathered stays (fault 71b, c)."""
+    """New cursors for ever stop at the cap of pages, items or bytes; what was gathered stays (S150, fault 71b, c)."""
     collector = PageCollector("tools/list", "tools", **limits)
 
     for number in itertools.count():

@@ -98,7 +98,7 @@ PICTURE = png(10, 10)
     ],
 )
 def test_each_block(block: dict[str, object], expected: list[object]) -> None:
-    """Every type of block becomes text, a picture, or a file that the text names (S212-S218, S226)."""
+    """Every type of block becomes text, a picture, or a file that the text names (S212-S219, S216, S217, S226)."""
     assert seen(plan(block)) == expected
 
 
@@ -136,7 +136,7 @@ STRUCTURED = {"structuredContent": {"n": 5}}
 def test_structured_content(
     content: list[dict[str, object]], keys: dict[str, object], options: dict[str, object], expected: object
 ) -> None:
-    """Structured content stands for the texts, but not in errors or where it does not fit (S220-S225, fault 84)."""
+    """Structured content stands for the texts, but not in errors or where it does not fit (S220, S221, S225, fault 84)."""
     planned = plan(*content, keys=keys, **options)
 
     assert seen(planned) == expected

@@ -140,7 +140,7 @@ def test_a_change_gives_a_new_catalog() -> None:
 
 
 def test_a_server_whose_name_begins_like_another_stays() -> None:
-    """Replacing or removing `git` leaves `github` alone (S367)."""
+    """Replacing or removing `git` leaves `github` alone (S177, S367)."""
     catalog = Catalog().replace_server("git", tools("git", "log")).replace_server("github", tools("github", "issues"))
 
     assert list(catalog.remove_server("git").tools) == ["mcp__github__issues"]
@@ -202,7 +202,7 @@ def test_a_collision_ends_with_its_winner() -> None:
     ],
 )
 def test_resolve(name: str, expected: tuple[str, str] | None) -> None:
-    """A tool is found by its callable name or by server and raw name with a dot between."""
+    """A tool is found by its callable name or by server and raw name with a dot between (S182)."""
     catalog = Catalog().replace_servers({"time": tools("time", "now"), "my.server": tools("my.server", "do.it")})
 
     tool = catalog.resolve(name)

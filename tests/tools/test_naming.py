@@ -123,7 +123,7 @@ def test_names_make_a_round_trip(server: str, tool: str) -> None:
 
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_names_are_bounded_safe_and_stable(server: str, tool: str) -> None:
-    """A name never exceeds its bound, holds safe characters only, and is the same each time (fault 82)."""
+    """A name never exceeds its bound, holds safe characters only, and is the same each time (S185, fault 82)."""
     name = callable_name(server, tool)
 
     assert len(name) <= MAX_CALLABLE_NAME_CHARS

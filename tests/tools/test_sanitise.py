@@ -111,7 +111,7 @@ def test_all_of_unicode_as_json() -> None:
     ],
 )
 def test_clean_text(text: str, expected: str) -> None:
-    """Invisible text goes, visible text stays and is composed, not folded (S188, S189, fault 103)."""
+    """Invisible text goes, visible text stays and is composed, not folded (S196, S188, S189, fault 103)."""
     assert clean_text(text) == expected
 
 

@@ -24,12 +24,14 @@ def view(**keys: object) -> ToolView:
 
 
 def test_a_plain_tool_is_shown_as_it_is() -> None:
-    """Nothing is copied or changed where nothing has to be."""
+    """Nothing is copied or changed where nothing has to be; the tool's server and raw name stay at hand (S158)."""
     plain = tool(description="Says hello.", inputSchema={"type": "object", "properties": {"who": {"type": "string"}}})
 
     shown = view_of(plain)
 
     assert (shown.name, shown.server, shown.description) == ("mcp__s__t", "s", "Says hello.")
+    assert (shown.tool.server, shown.tool.name) == ("s", "t")
+    assert (shown.is_read_only, shown.is_concurrency_safe, shown.is_destructive) == (False, False, False)
     assert shown.input_schema is plain.input_schema
     assert (shown.removed, shown.problem) == ({}, None)
 
@@ -184,7 +186,7 @@ def test_arguments_go_back_in_the_servers_words() -> None:
 
 
 def test_arguments_of_a_plain_tool_are_not_touched() -> None:
-    """Where nothing was cleaned the arguments are the caller's own object."""
+    """Where nothing was cleaned the arguments are the caller's own object (S162)."""
     arguments = {"x": "\u200b"}
 
     assert restore_arguments(tool(inputSchema={"properties": {"x": {}}}), arguments) is arguments

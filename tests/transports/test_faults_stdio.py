@@ -21,7 +21,7 @@ LONG = Settings(stop_interrupt=30.0, stop_terminate=30.0)
 
 @pytest.mark.parametrize("how", ["wait", "setsid", "jobs"])
 async def test_fault_1_grandchild_ends_with_its_wrapper(how) -> None:
-    """After close no process of the tree exists, also where the wrapper gave its child a group or session."""
+    """After close no process of the tree exists, also where the wrapper gave its child a group or session (S140)."""
     marker = f"marker-{how}-{os.getpid()}"
     with trio.fail_after(10), nobody_left():
         async with opened(make("wrapper.sh", how, marker)) as wire:
@@ -56,7 +56,7 @@ async def test_fault_2_child_killed_from_outside_is_reaped() -> None:
 
 
 async def test_fault_3_child_that_ignores_everything() -> None:
-    """End of input, SIGINT and SIGTERM do nothing; SIGKILL ends it, within the bound."""
+    """End of input, SIGINT and SIGTERM do nothing; SIGKILL ends it, within the bound (S139)."""
     transport = make("server.py", "stubborn")
     with trio.fail_after(transport.shutdown_bound + 5), nobody_left():
         async with opened(transport) as wire:

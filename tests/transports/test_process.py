@@ -64,7 +64,7 @@ async def test_child_leads_a_session_of_its_own() -> None:
 
 
 async def test_group_outlives_its_leader() -> None:
-    """A reaped leader does not make its group empty (fault 1)."""
+    """A reaped leader does not make its group empty (S137, S140, fault 1)."""
     with nobody_left():
         child = start("/bin/sh", "-c", "exec 3<&0; /bin/cat <&3 & exit 0")
         await child.wait()

@@ -325,7 +325,7 @@ async def test_child_sees_ladder_in_order() -> None:
 
 @pytest.mark.parametrize(("mode", "status"), [(("rungs", "SIGINT"), 0), (("eof",), 0), (("stopped",), -signal.SIGKILL)])
 async def test_child_leaves_at_the_rung_it_knows(mode, status) -> None:
-    """End of input, SIGINT, and for a stopped process SIGKILL: each ends it."""
+    """End of input, SIGINT, and for a stopped process SIGKILL: each ends it (S139)."""
     settings = Settings(stop_interrupt=10.0 if mode[0] != "stopped" else 0.05, stop_terminate=0.05)
     transport = make("server.py", *mode, settings=settings)
     with trio.fail_after(8), nobody_left():
