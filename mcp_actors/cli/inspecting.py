@@ -154,10 +154,12 @@ async def _get(plan: Plan, name: str, *, as_json: bool) -> int:
     from mcp_actors.cli.asked import declining_host
     from mcp_actors.cli.fleet import open_fleet, remedy_of, settle
     from mcp_actors.cli.redact import redact_entry
+    from mcp_actors.tools.listing import clean_instructions
 
     async with open_fleet(plan.once(), host=declining_host()) as runtime:
         await settle(runtime)
         status, tools = runtime.status()[name], runtime.catalog.tools_of(name)
+        instructions = runtime.server(name).instructions
     spec = plan.spec(name)
     shown: dict[str, Json] = {
         "name": name,
@@ -167,6 +169,7 @@ async def _get(plan: Plan, name: str, *, as_json: bool) -> int:
         "status": render.server_row(status),
         "remedy": remedy_of(status),
         "tools": [tool.name for tool in tools],
+        "instructions": clean_instructions(instructions) or None,
     }
     output.emit(render.json_text(shown) if as_json else render.server_text(shown))
     if status.is_connected or not spec.is_enabled:

@@ -195,6 +195,8 @@ def server_text(shown: JsonObject) -> str:
     assert isinstance(tools, list)
     lines += [f"  warning: {warning}" for warning in warnings]
     lines.append(f"  {len(tools)} tools" + (": " + ", ".join(map(str, tools)) if tools else ""))
+    if shown["instructions"]:
+        lines += ["  instructions for models:", *(f"    {line}" for line in str(shown["instructions"]).splitlines())]
     indents = (line[: len(line) - len(line.lstrip())] for line in lines)
     return "\n".join(indent + clean_line(line, 2000) for indent, line in zip(indents, lines, strict=True))
 

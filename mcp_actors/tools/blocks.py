@@ -4,7 +4,8 @@ What this is not: writing files, which a door does. The plan says which bytes to
 paths into the texts.
 
 Rule 1: order is kept, and nothing vanishes in silence: what a model does not get is named where it stood.
-Rule 2: no base64 reaches a model's text: binary becomes a picture or a file (S218, S219). The data of a block that is repeated elsewhere is recognised.
+Rule 2: no base64 reaches a model's text: binary becomes a picture or a file (S218, S219). The data of a block that is
+repeated elsewhere is recognised.
 Rule 3: structured content stands for the text blocks, which repeat it (S220); when the tool failed, or the content does
 not fit its schema, all blocks stay (S225, fault 84).
 Rule 4: a result beyond the limit is saved as a whole and replaced by a message that says where it is (S223).

@@ -16,7 +16,7 @@ PROGRAM = """
 import json
 from mcp_actors.testing.scripted import ScriptedServer
 
-server = ScriptedServer("lib", revisions={revisions!r})
+server = ScriptedServer("lib", revisions={revisions!r}, instructions="Read\\u200b first.\\nThen work.")
 server.add_resource("note://one", "first \\x1b[31mred", mimeType="text/plain")
 server.add_resource("note://pdf", b"%PDF-", name="\\u202epaper", mimeType="application/pdf")
 server.add_template("note://{{name}}", name="note")
@@ -84,6 +84,8 @@ CASES = [
     (["call", "lib.work", "--progress"], 0, "worked", "lib.work: 3/3"),
     (["call", "lib.work"], 0, "worked", ""),
     (["call", "lib.dress"], 0, '"n": "x"', "does not fit the schema it promised"),
+    (["get", "lib"], 0, "  instructions for models:\n    Read first.\n    Then work.\n", ""),
+    (["get", "lib", "--json"], 0, '"instructions": "Read first.\\nThen work."', ""),
     (["tools", "--search", "touch"], 0, "lib.touch", ""),
     (["tools", "--search", "nothing like it"], 0, "no tools", ""),
     (["tools", "--format", "gemini", "--search", "work"], 0, "mcp__lib__work", ""),
@@ -92,7 +94,7 @@ CASES = [
 
 @pytest.mark.parametrize(("words", "code", "out", "err"), CASES, ids=[" ".join(case[0])[:50] for case in CASES])
 def test_verb(lib, words, code, out, err) -> None:
-    """Each verb gives its data on standard output, all else on standard error, and the exit code that this means."""
+    """Each verb gives its data on standard output, all else on standard error, and the exit code it means (S169)."""
     done = run(*words, *lib)
 
     assert done.returncode == code, done.stderr

@@ -223,6 +223,7 @@ def test_server_text():
         ),
         "remedy": "mend it",
         "tools": [],
+        "instructions": "be kind\nand \x1bbrief",
     }
 
     assert render.server_text(shown).splitlines() == [
@@ -235,4 +236,7 @@ def test_server_text():
         "  -> mend it",
         "  warning: odd",
         "  0 tools",
+        "  instructions for models:",
+        "    be kind",
+        "    and \N{REPLACEMENT CHARACTER}brief",
     ]

@@ -136,7 +136,7 @@ STRUCTURED = {"structuredContent": {"n": 5}}
 def test_structured_content(
     content: list[dict[str, object]], keys: dict[str, object], options: dict[str, object], expected: object
 ) -> None:
-    """Structured content stands for the texts, but not in errors or where it does not fit (S220, S221, S225, fault 84)."""
+    """Structured content stands for the texts, not in errors or where it does not fit (S220, S221, S225, fault 84)."""
     planned = plan(*content, keys=keys, **options)
 
     assert seen(planned) == expected
