@@ -218,8 +218,8 @@ class ModelFace:
 
     @property
     def host_tools(self) -> tuple[HostTool, ...]:
-        """The tools of our own that are offered beside: to list and read resources (S326)."""
-        return self._own.offered
+        """The tools of our own that are offered beside: to list and read resources (S326), unless denied (S242)."""
+        return tuple(tool for tool in self._own.offered if self.rules.hiding(tool.name) is None)
 
     @property
     def instructions(self) -> Mapping[str, str]:
@@ -229,7 +229,7 @@ class ModelFace:
         return {name: text for name, text in cleaned.items() if text}
 
     async def tools(self, form: str) -> JsonObject | list[JsonObject]:
-        """Hand the listing to a model's interface.
+        """Hand the listing, and after it `host_tools`, to a model's interface.
 
         Args:
             form: one of `formats.FORMATS`: anthropic, openai, openai-responses, gemini.
@@ -239,10 +239,13 @@ class ModelFace:
 
         Cancellation:
             Safe.
+
+        Source:
+            S166: servers' tools and our own stand in one list of one shape.
         """
         if form not in FORMATS:
             raise ValueError(f"no form is named {form!r}; there are: {', '.join(FORMATS)}")
-        return FORMATS[form](await self.listing())
+        return FORMATS[form]([*await self.listing(), *self.host_tools])
 
     async def search(self, query: str, limit: int = DEFAULT_LIMIT) -> tuple[Match, ...]:
         """Find tools by words, best first. Cancellation: safe (S170)."""

@@ -10,7 +10,7 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from mcp_actors.tools.sanitise import is_list
 from mcp_actors.tools.schema_walk import References
@@ -19,9 +19,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from mcp_actors.jsontypes import Json, JsonObject
-    from mcp_actors.tools.view import ToolView
 
-__all__ = ["FORMATS", "anthropic_tools", "gemini_schema", "gemini_tools", "openai_response_tools", "openai_tools"]
+__all__ = [
+    "FORMATS",
+    "Offered",
+    "anthropic_tools",
+    "gemini_schema",
+    "gemini_tools",
+    "openai_response_tools",
+    "openai_tools",
+]
 
 # Keywords of a schema that Gemini knows; it refuses a declaration with any other.
 _GEMINI: Final = frozenset(
@@ -51,21 +58,34 @@ MAX_INLINED_DEPTH: Final = 8
 MAX_INLINED_NODES: Final = 2_000
 
 
-def anthropic_tools(views: Iterable[ToolView]) -> list[JsonObject]:
+class Offered(Protocol):
+    """What is offered to a model: a `ToolView` or a `HostTool`; no shape tells them apart (S166)."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def description(self) -> str: ...
+
+    @property
+    def input_schema(self) -> JsonObject: ...
+
+
+def anthropic_tools(views: Iterable[Offered]) -> list[JsonObject]:
     """Give the ``tools`` of a request to the Messages API."""
     return [{"name": view.name, "description": view.description, "input_schema": view.input_schema} for view in views]
 
 
-def _function(view: ToolView) -> dict[str, Json]:
+def _function(view: Offered) -> dict[str, Json]:
     return {"name": view.name, "description": view.description, "parameters": view.input_schema}
 
 
-def openai_tools(views: Iterable[ToolView]) -> list[JsonObject]:
+def openai_tools(views: Iterable[Offered]) -> list[JsonObject]:
     """Give the ``tools`` of a request to the Chat Completions API."""
     return [{"type": "function", "function": _function(view)} for view in views]
 
 
-def openai_response_tools(views: Iterable[ToolView]) -> list[JsonObject]:
+def openai_response_tools(views: Iterable[Offered]) -> list[JsonObject]:
     """Give the ``tools`` of a request to the Responses API.
 
     Strict mode would demand that every property is required, which a server never promised: it is off.
@@ -73,7 +93,7 @@ def openai_response_tools(views: Iterable[ToolView]) -> list[JsonObject]:
     return [{"type": "function", **_function(view), "strict": False} for view in views]
 
 
-def gemini_tools(views: Iterable[ToolView]) -> list[JsonObject]:
+def gemini_tools(views: Iterable[Offered]) -> list[JsonObject]:
     """Give the ``tools`` of a request to the Gemini API: one tool with all declarations; empty without tools."""
     declarations: list[Json] = []
     for view in views:
@@ -85,7 +105,7 @@ def gemini_tools(views: Iterable[ToolView]) -> list[JsonObject]:
 
 
 # Maps name of a format -> what makes it.
-FORMATS: Final[Mapping[str, Callable[[Iterable[ToolView]], list[JsonObject]]]] = {
+FORMATS: Final[Mapping[str, Callable[[Iterable[Offered]], list[JsonObject]]]] = {
     "anthropic": anthropic_tools,
     "openai": openai_tools,
     "openai-responses": openai_response_tools,

@@ -93,6 +93,8 @@ class ModelResult:
     notes: tuple[str, ...] = ()
     # The person wants the model to stop, not to try another way; the host's loop sees to that (S241).
     is_interrupt: bool = False
+    # `_meta` of the result, cleaned, for the host; not for the model (S227).
+    meta: JsonObject = field(factory=dict, repr=False)
 
 
 # A text is pieces; where a piece is a FileRef, a path goes.
@@ -132,4 +134,4 @@ class ResultPlan:
                 blocks.append(
                     ModelText("".join(names[part.index] if isinstance(part, FileRef) else part for part in item))
                 )
-        return ModelResult(tuple(blocks), self.is_error, self.notes)
+        return ModelResult(tuple(blocks), self.is_error, self.notes, meta=self.meta)

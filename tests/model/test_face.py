@@ -222,7 +222,7 @@ async def test_a_large_picture_is_made_small() -> None:
 
 
 async def test_resources_are_listed_and_read_by_two_tools_of_the_host(tmp_path) -> None:
-    """S320, S321, S326, S327: one pair for the fleet, free of permission; blobs become files."""
+    """S166, S320, S321, S326, S327: one pair for the fleet, listed among the others, free; blobs become files."""
     server = ScriptedServer("lib")
     server.add_resource("note://a", "text")
     server.add_resource("note://b", b"\x00\x01", mimeType="application/pdf")
@@ -231,16 +231,46 @@ async def test_resources_are_listed_and_read_by_two_tools_of_the_host(tmp_path) 
         await runtime.wait_ready()
         face = ModelFace(runtime, outputs=Outputs(tmp_path / "out"))
         names = [tool.name for tool in face.host_tools]
+        offered = await face.tools("anthropic")
         listed = json.loads(text_of(await face.call("ListMcpResourcesTool")))
         read = json.loads(text_of(await face.call("ReadMcpResourceTool", {"server": "lib", "uri": "note://b"})))
         missing = await face.call("ReadMcpResourceTool", {"server": "lib", "uri": "note://none"})
         unknown = await face.call("ReadMcpResourceTool", {"server": "shop", "uri": "x"})
 
     assert names == ["ListMcpResourcesTool", "ReadMcpResourceTool"]
+    assert [tool["name"] for tool in offered][-2:] == names
     assert [row["uri"] for row in listed["resources"]] == ["note://a", "note://b"]
     assert read["contents"][0]["blobSavedTo"].startswith(str(tmp_path))
     assert (missing.is_error, unknown.is_error) == (True, True)
     assert "lib" in text_of(unknown)
+
+
+async def test_a_tool_of_the_host_can_be_denied() -> None:
+    """S236, S242: a denied one is neither offered nor known; the other stays."""
+    server = ScriptedServer("lib")
+    server.add_resource("note://a", "text")
+
+    async with open_runtime([spec("lib", server)]) as runtime:
+        await runtime.wait_ready()
+        face = ModelFace(runtime, rules=read_rules({"deny": ["ReadMcpResourceTool"]}))
+        offered = await face.tools("gemini")
+        with pytest.raises(UnknownTool):
+            await face.call("ReadMcpResourceTool", {"server": "lib", "uri": "note://a"})
+
+    assert [tool["name"] for tool in offered[0]["functionDeclarations"]] == ["ListMcpResourcesTool"]
+
+
+async def test_meta_of_a_result_is_for_the_host() -> None:
+    """S227: the host finds it, cleaned, beside what the model gets."""
+    server = ScriptedServer("one")
+    answer = {"content": [{"type": "text", "text": "t"}], "_meta": {"trace": "a\u200bb"}}
+    server.add_tool("x", lambda call: answer)
+
+    async with open_runtime([spec("one", server)]) as runtime:
+        await runtime.wait_ready()
+        result = await ModelFace(runtime, mode=OPEN).call("mcp__one__x")
+
+    assert (text_of(result), result.meta["trace"]) == ("t", "ab")
 
 
 # ── pins ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
