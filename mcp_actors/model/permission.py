@@ -3,8 +3,8 @@
 What this is not: the order in which rules are asked (`tools.permissions`), or the call (`face`).
 
 Rule 1: rules of settings files are those of now: after a reload the new ones count.
-Rule 2: an answer lets one call pass. What it changes meets the deny rules once more, and what it wants remembered is
-rules like others: an allow among them skips neither deny nor ask.
+Rule 2: an answer lets one call pass, if no deny rule of then means it: a person takes time, and may change the input.
+What is remembered of it is rules like others: an allow among them skips neither deny nor ask.
 """
 
 from __future__ import annotations
@@ -103,16 +103,17 @@ class Permission:
         if self._ask is None:
             return Deny(f"{decision.reason}, and there is nobody to ask")
         answer = await self._ask(question, decision)
+        if not isinstance(answer, Allow | Deny):
+            answer = Allow() if answer is True else Deny()
         if isinstance(answer, Deny):
             return answer
-        if not isinstance(answer, Allow):
-            return Allow() if answer is True else Deny()
+        arguments = question.arguments if answer.updated_input is None else answer.updated_input
+        rule = self.rules.first(Verdict.DENY, question.name, arguments)
+        if rule is not None:
+            return Deny(f"denied by the rule {rule}")
         if answer.updated_permissions:
             self._remember(answer, decision)
-        if answer.updated_input is None:
-            return answer
-        rule = self.rules.first(Verdict.DENY, question.name, answer.updated_input)
-        return answer if rule is None else Deny(f"denied by the rule {rule}")
+        return answer
 
     def _remember(self, answer: Allow, decision: Decision) -> None:
         if not decision.can_remember:

@@ -135,6 +135,30 @@ async def test_modes_may_be_written_as_words(mode: str) -> None:
     assert {"dontAsk": "nobody is to be asked", "manual": "nobody to ask", "plan": "planning"}[mode] in text_of(result)
 
 
+async def test_rules_that_came_while_the_person_thought_count(tmp_path: Path) -> None:
+    """S234: a call that settings forbid by the time of the answer is refused, whatever the person said."""
+    settings = tmp_path / ".claude" / "settings.json"
+    settings.parent.mkdir()
+
+    def load() -> LoadedConfig:
+        return load_config(environ={}, cwd=tmp_path, home=tmp_path, stop_at=tmp_path)
+
+    server = shop()
+    async with open_runtime(load()) as runtime:
+        await runtime.add_server(spec("shop", server))
+        await runtime.wait_ready()
+
+        async def ask(question: Question, decision: Decision) -> bool:
+            settings.write_text(json.dumps({"permissions": {"deny": ["mcp__shop__buy"]}}))
+            await runtime.apply(load())
+            return True
+
+        result = await ModelFace(runtime, ask=ask).call("mcp__shop__buy")
+
+    assert "denied by the rule mcp__shop__buy" in text_of(result)
+    assert server.seen("tools/call") == []
+
+
 # ── rules of now ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
