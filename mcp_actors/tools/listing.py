@@ -34,7 +34,7 @@ class HiddenTool(NamedTuple):
 
     view: ToolView
     reason: str
-    # True when the tool itself is at fault; false when policy hides it.
+    # True when it has a fault, or lost its name; false when policy hides it.
     is_quarantined: bool
 
 
@@ -52,10 +52,12 @@ class Shelf:
     tools: tuple[Tool, ...] = field(repr=False)
     shown: tuple[ToolView, ...]
     hidden: tuple[HiddenTool, ...] = ()
+    # Callable name -> server of higher precedence that answers to it (S184).
+    taken: Mapping[str, str] = field(factory=dict, repr=False)
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """What a host should tell once: quarantined tools, and fields that held hidden code points (S195)."""
+        """What a host should tell once: tools left out for a fault, fields that held hidden code points (S195)."""
         found = [f"{tool.view.name} was left out: {tool.reason}" for tool in self.hidden if tool.is_quarantined]
         for view in (*self.shown, *(tool.view for tool in self.hidden)):
             if view.removed:
@@ -120,21 +122,23 @@ def list_for_model(
     old: dict[str, Shelf] = {}
     if previous is not None and previous._hide is hide and previous._max_description_chars == max_description_chars:  # noqa: SLF001 - the same class
         old = {shelf.server: shelf for shelf in previous.shelves}
-    lost = {id(collision.loser) for collision in catalog.collisions}
+    # Server -> which of its names another one has.
+    taken: dict[str, dict[str, str]] = {}
+    for name, winner, loser in catalog.collisions:
+        taken.setdefault(loser.server, {})[name] = winner.server
     shelves = []
     for server in catalog.servers:
-        tools = catalog.tools_of(server)
-        if lost:
-            kept = tuple(tool for tool in tools if id(tool) not in lost)
-            tools = kept if len(kept) != len(tools) else tools
+        tools, theirs = catalog.tools_of(server), taken.get(server, {})
         shelf = old.get(server)
-        if shelf is None or shelf.tools is not tools:
-            shelf = _fill(server, tools, hide, max_description_chars)
+        if shelf is None or shelf.tools is not tools or shelf.taken != theirs:
+            shelf = _fill(server, tools, theirs, hide, max_description_chars)
         shelves.append(shelf)
     return Listing(tuple(shelves), hide, max_description_chars)
 
 
-def _fill(server: str, tools: tuple[Tool, ...], hide: Hide, max_description_chars: int) -> Shelf:
+def _fill(
+    server: str, tools: tuple[Tool, ...], taken: Mapping[str, str], hide: Hide, max_description_chars: int
+) -> Shelf:
     shown: list[ToolView] = []
     hidden: list[HiddenTool] = []
     for tool in tools:
@@ -142,11 +146,14 @@ def _fill(server: str, tools: tuple[Tool, ...], hide: Hide, max_description_char
         reason = hide(view)
         if reason is not None:
             hidden.append(HiddenTool(view, reason, is_quarantined=False))
+        elif view.name in taken:
+            reason = f"the one of {taken[view.name]}, which comes first, has this name"
+            hidden.append(HiddenTool(view, reason, is_quarantined=True))
         elif view.problem is not None:
             hidden.append(HiddenTool(view, view.problem, is_quarantined=True))
         else:
             shown.append(view)
-    return Shelf(server, tools, tuple(shown), tuple(hidden))
+    return Shelf(server, tools, tuple(shown), tuple(hidden), taken)
 
 
 def clean_instructions(instructions: str | None, max_chars: int = MAX_DESCRIPTION_CHARS) -> str:

@@ -114,7 +114,7 @@ def test_a_change_costs_work_for_its_server_alone() -> None:
 
 
 def test_the_loser_of_a_collision_is_not_listed() -> None:
-    """Of two servers with one normal form the one of higher precedence is listed, until it leaves (S184)."""
+    """Of two servers with one normal form the first is listed, until it leaves; what the other loses is told (S184)."""
     fleet = Catalog(("a.b", "a_b")).replace_servers(
         {server: tools_from_items(server, items("t", f"only {server}")).tools for server in ("a_b", "a.b")}
     )
@@ -123,6 +123,9 @@ def test_the_loser_of_a_collision_is_not_listed() -> None:
 
     assert [(view.server, view.tool.name) for view in listing] == [("a.b", "t"), ("a.b", "only a.b")]
     assert len(listing) == 2
+    assert [hidden.view.tool.name for hidden in listing.hidden] == ["t", "only a_b"]
+    assert listing.warnings[0] == "mcp__a_b__t was left out: the one of a.b, which comes first, has this name"
+    assert list(map(id, list_for_model(fleet, previous=listing).shelves)) == list(map(id, listing.shelves))
     assert [view.server for view in list_for_model(fleet.remove_server("a.b"), previous=listing)] == ["a_b", "a_b"]
 
 
