@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from mcp_actors.model.face import ModelFace
     from mcp_actors.model.outputs import Outputs
     from mcp_actors.model.permission import Allow, Deny
+    from mcp_actors.model.permission_tool import permission_tool
     from mcp_actors.model.pins import PinBook, PinStore
     from mcp_actors.protocol.tasks import TaskHandle
     from mcp_actors.runtime import Runtime, open_runtime
@@ -163,6 +164,7 @@ __all__ = [
     "keep_reloading",
     "load_config",
     "open_runtime",
+    "permission_tool",
     "read_hooks",
     "read_rules",
 ]
@@ -191,6 +193,7 @@ _HOMES = {
     "model.face": ("ModelFace",),
     "model.outputs": ("Outputs",),
     "model.permission": ("Allow", "Deny"),
+    "model.permission_tool": ("permission_tool",),
     "model.pins": ("PinBook", "PinStore"),
     "protocol.tasks": ("TaskHandle",),
     "fleet.reloading": ("keep_reloading",),
