@@ -198,7 +198,7 @@ class Runtime:
             Safe. The server is told once; nothing is left pending.
 
         Source:
-            S162, S183, S197-S200.
+            S162, S183, S197, S198, S199, S200.
         """
         tool = self.catalog.resolve(name)
         if tool is None:

@@ -24,7 +24,7 @@ def view(**keys: object) -> ToolView:
 
 
 def test_a_plain_tool_is_shown_as_it_is() -> None:
-    """Nothing is copied or changed where nothing has to be; the tool's server and raw name stay at hand (S158)."""
+    """Nothing is copied or changed where nothing has to be; server and raw name stay at hand (S158, S159)."""
     plain = tool(description="Says hello.", inputSchema={"type": "object", "properties": {"who": {"type": "string"}}})
 
     shown = view_of(plain)
