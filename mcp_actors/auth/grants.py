@@ -128,7 +128,7 @@ def ask_token(
         headers, extra = authenticate(identity, server, sources) if identity else ((), {})
         full = {**form, **extra}
         answer = yield form_request(Purpose.TOKEN, url, full, (*headers, *presentation.token_request(url)))
-        presentation.take_nonce(url, answer.headers.get("dpop-nonce"))
+        presentation.take_nonce(url, answer.headers)
         secrets = [value for name in _SECRET_FIELDS if (value := full.get(name))]
         if identity is not None and identity.client_secret:
             secrets.append(identity.client_secret)

@@ -19,6 +19,8 @@ from mcp_actors.auth.pkce import b64url
 from mcp_actors.auth.urls import origin_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mcp_actors.auth.messages import Sources
     from mcp_actors.auth.tokens import Tokens
     from mcp_actors.jsontypes import Json
@@ -43,7 +45,7 @@ class Presentation(Protocol):
         """Headers of one attempt of a request."""
         ...
 
-    def take_nonce(self, url: str, nonce: str | None) -> bool:
+    def take_nonce(self, url: str, headers: Mapping[str, str]) -> bool:
         """Remember the nonce that came with an answer; returns whether it is news for that origin."""
         ...
 
@@ -66,9 +68,9 @@ class Bearer:
         del method, url
         return [("Authorization", f"Bearer {tokens.access_token}")]
 
-    def take_nonce(self, url: str, nonce: str | None) -> bool:
+    def take_nonce(self, url: str, headers: Mapping[str, str]) -> bool:
         """Nothing."""
-        del url, nonce
+        del url, headers
         return False
 
     def key_pem(self) -> str | None:
@@ -96,8 +98,9 @@ class Dpop:
         proof = self._proof(method, url, tokens.access_token)
         return [("Authorization", f"DPoP {tokens.access_token}"), ("DPoP", proof)]
 
-    def take_nonce(self, url: str, nonce: str | None) -> bool:
+    def take_nonce(self, url: str, headers: Mapping[str, str]) -> bool:
         """Remember it, if it can be sent."""
+        nonce = headers.get("dpop-nonce")
         if not nonce or len(nonce) > MAX_NONCE_CHARS or not nonce.isascii() or not nonce.isprintable():
             return False
         origin = origin_of(url)

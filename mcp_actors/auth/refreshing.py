@@ -141,6 +141,8 @@ class Keeper:
         """
         if self._is_loaded and self._is_good(self.held, refused):
             return self.held
+        if self._is_loaded and refused is None and self.held is None and not self._lock.locked():
+            return None
         async with self._lock:
             if not self._is_loaded:
                 await self._load()

@@ -10,7 +10,6 @@ request and answers by name only (``headers``, ``method``, ``url``, ``status_cod
     401, none or not that one        mint silently; a person where there is one; else `AuthRequired`
     403 insufficient_scope           a new authorization for the union of scopes, at most 3 in all (D13)
     403, anything else               not about us: a firewall's, or the server's own refusal; passed on
-    own Authorization header         never touched (S255)
     another origin                   gets no token of ours (D14)
 
 Rule 1: nothing here waits for a person unless a prompter was supplied; a call fails at once, typed (D22, S268).
@@ -123,7 +122,8 @@ class ServerAuth:
         Source:
             D13-D15, D19, D22; S245, S263.
         """
-        if "authorization" in request.headers or not self._is_ours(str(request.url)):
+        url = str(request.url)
+        if not self._is_ours(url):
             yield request
             return
         attempt = _Attempt()
@@ -136,12 +136,11 @@ class ServerAuth:
                     raise AuthRequired(reason="the server asked for a login a moment ago", http_status=401)
             while True:
                 source = self.minter or self.keeper
-                url = str(request.url)
                 if held is not None and held.tokens is not None:
                     for header, value in source.presentation.headers(held.tokens, request.method, url):
                         request.headers[header] = value
                 response = yield request
-                is_news = source.presentation.take_nonce(url, response.headers.get("dpop-nonce"))
+                is_news = source.presentation.take_nonce(url, response.headers)
                 if response.status_code not in (401, 403):
                     return
                 demand = read_demand(response.status_code, response.headers.get_list("www-authenticate"))
@@ -330,7 +329,7 @@ class ServerAuth:
 
     def _is_ours(self, url: str) -> bool:
         """Whether a request goes to the server: its origin, or https instead of http on the same host (fault 38)."""
-        if is_same_origin(url, self.url):
+        if url == self.url or is_same_origin(url, self.url):
             return True
         ours, theirs = urlsplit(self.url), urlsplit(url)
         return (ours.scheme, theirs.scheme) == ("http", "https") and ours.hostname == theirs.hostname

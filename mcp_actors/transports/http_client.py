@@ -13,6 +13,7 @@ redirects in ways that lose a POST or leak headers, and adds nothing else that i
 - Redirects are followed by hand, and only where method, body and headers may go along: 307 and 308, to the same origin
   or from http to https on the same host (fault 38, C15).
 - Loopback is never proxied (fault 49).
+- Who sets an Authorization header knows why: such a request is nobody else's business (S255).
 - No error names more of a URL than its origin and path, and none says why in httpx's words if the cause says it better.
 """
 
@@ -186,8 +187,8 @@ class HttpClient:
         for _ in range(MAX_HOPS):
             response, pool = await self._exchange(method, url, headers, body)
             answer = _answer(response, url, pool)
-            location = response.headers.get("location")
-            if answer.status not in REDIRECTS or location is None:
+            location = answer.header("location") if answer.status in REDIRECTS else None
+            if location is None:
                 self.url = url
                 return answer
             try:
@@ -213,7 +214,8 @@ class HttpClient:
         try:
             parsed = self._parse(url)
             framing = [(b"Content-Length", b"%d" % len(body))] if body else []
-            if not any(name.lower() == b"host" for name, _ in headers):
+            given = {name.lower() for name, _ in headers}
+            if b"host" not in given:
                 framing.append((b"Host", parsed.netloc))
             extensions: dict[str, Any] = {"timeout": TIMEOUTS}
             if self._address is not None:
@@ -228,7 +230,7 @@ class HttpClient:
             )
         except (library.InvalidURL, UnicodeError, ValueError) as exc:
             raise _unusable(url) from exc
-        if self._auth is None:
+        if self._auth is None or b"authorization" in given:
             return await self._send(request)
         flow = self._auth.async_auth_flow(request)
         try:

@@ -63,9 +63,9 @@ def test_nonces_are_kept_per_origin():
     """The newest of each origin; the authorization server's does not reach the MCP server."""
     presentation = dpop()
 
-    assert presentation.take_nonce("https://as/token", "n1")
-    assert not presentation.take_nonce("https://as/other", "n1")
-    assert presentation.take_nonce("https://as/other", "n2")
+    assert presentation.take_nonce("https://as/token", {"dpop-nonce": "n1"})
+    assert not presentation.take_nonce("https://as/other", {"dpop-nonce": "n1"})
+    assert presentation.take_nonce("https://as/other", {"dpop-nonce": "n2"})
 
     assert read_claims(proof_of(presentation.token_request("https://as/token")))["nonce"] == "n2"
     assert "nonce" not in read_claims(proof_of(presentation.headers(BOUND, "POST", "https://h/mcp")))
@@ -74,14 +74,14 @@ def test_nonces_are_kept_per_origin():
 @pytest.mark.parametrize("nonce", [None, "", "a\r\nb", "x" * 5000, "é"])
 def test_unusable_nonces_are_ignored(nonce):
     """Nothing that cannot be sent is kept."""
-    assert not dpop().take_nonce("https://h", nonce)
+    assert not dpop().take_nonce("https://h", {"dpop-nonce": nonce})
 
 
 def test_nonces_are_bounded():
     """A hundred origins do not fill the memory."""
     presentation = dpop()
     for number in range(100):
-        presentation.take_nonce(f"https://h{number}", "n")
+        presentation.take_nonce(f"https://h{number}", {"dpop-nonce": "n"})
 
     assert len(presentation._nonces) <= 8
 

@@ -120,15 +120,6 @@ def test_configured_credentials_have_no_auth_of_ours(target):
     assert House(spec=ServerSpec("srv", target)).auth is None
 
 
-async def test_an_authorization_header_of_the_caller_is_left_alone():
-    """Whoever set it knows why."""
-    house = House()
-
-    assert await send(house.auth, server := Server((401, [META])), Authorization="Basic x") == 401
-
-    assert server.seen == [("Basic x", None)]
-
-
 @pytest.mark.parametrize(
     ("url", "is_ours"),
     [

@@ -407,6 +407,18 @@ async def test_auth_flow(library):
         await client.aclose()
 
 
+async def test_who_brings_an_authorization_header_is_not_helped(library):
+    """A request with an Authorization header of its own goes as it is, once, whatever it is answered (S255)."""
+    async with open_peer(lambda asked: json_reply(b'{"give":"t1"}', 401)) as peer:
+        client = HttpClient(peer.url, auth=bearer_after_401(library))
+
+        answer = await client.request("POST", [(b"AUTHORIZATION", b"Basic x")], b"{}")
+        await answer.aclose()
+
+        assert [asked.headers.get("authorization") for asked in peer.asked] == ["Basic x"]
+        await client.aclose()
+
+
 async def test_auth_flow_gives_up(library):
     """The last answer of a flow is the answer, and its body can still be read."""
     async with open_peer(lambda asked: json_reply(b'{"give":"t2"}', 401)) as peer:
