@@ -7,45 +7,43 @@ What this is not: any of them. The runtime makes one desk and asks it for each H
 from __future__ import annotations
 
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import trio
 from attrs import define, evolve, field, frozen
 
+from mcp_actors.auth.client_secrets import ClientSecrets, read_secret_file
+from mcp_actors.auth.company_file import load_company, save_company
 from mcp_actors.auth.credentials import slot_of
 from mcp_actors.auth.driving import drive, real_sources
 from mcp_actors.auth.fetcher import SafeFetcher, resolve_name
-from mcp_actors.auth.files import read_private, write_private
 from mcp_actors.auth.jwt import read_header
-from mcp_actors.auth.messages import text_in
 from mcp_actors.auth.minting import Minter
 from mcp_actors.auth.needs_auth import FILE_NAME, NeedsAuthCache, cache_id, has_own_credentials
 from mcp_actors.auth.options import AuthOptions, GrantKind, read_options
 from mcp_actors.auth.refreshing import NEWS, Keeper
 from mcp_actors.auth.server_auth import ServerAuth
-from mcp_actors.auth.store import CredentialStore, system_credential
 from mcp_actors.auth.upkeep import mint, revoke
 from mcp_actors.auth.xaa import Company, CompanySetup
 from mcp_actors.config.specs import RemoteTarget
 from mcp_actors.errors import AuthFailed, AuthRequired, ConfigError, ConnectFailed, McpActorsError, RemoteProtocolError
-from mcp_actors.protocol.jsonrpc import decode_object, encode
 from mcp_actors.protocol.revisions import LATEST_LEGACY
 from mcp_actors.protocol.session_settings import SessionSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from mcp_actors.auth.challenge import Demand
     from mcp_actors.auth.credentials import Credentials
     from mcp_actors.auth.driving import Fetch, Prompter
     from mcp_actors.auth.fetcher import Exchange, Resolve
     from mcp_actors.auth.messages import Sources
+    from mcp_actors.auth.store import CredentialStore
     from mcp_actors.config.specs import ServerSpec
 
-__all__ = ["AuthDesk", "AuthStatus", "load_company", "save_company"]
+__all__ = ["AuthDesk", "AuthStatus"]
 
-COMPANY_FILE: Final = "xaa.json"
 COMPANY_SECRET: Final = "xaa-client-secret"  # noqa: S105 - a name
 LOCKS: Final = "locks"
 MAX_FILE_BYTES: Final = 64 * 1024
@@ -90,12 +88,14 @@ class AuthDesk:
     # The company's identity provider, where it was set up; None: no XAA.
     _company: Company | None = field(default=None, init=False)
     _cache: NeedsAuthCache = field(init=False, repr=False)
+    _secrets: ClientSecrets = field(init=False, repr=False)
     # Maps slot -> its keeper, so that servers with the same login share it.
     _keepers: dict[str, Keeper] = field(factory=dict, init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         path = None if self._state_dir is None else self._state_dir / FILE_NAME
         self._cache = NeedsAuthCache(path, self._sources.now)
+        self._secrets = ClientSecrets(self._store, self._environ)
 
     # ── who we are towards a server ──────────────────────────────────────────────────────────────────────────────────
 
@@ -125,6 +125,7 @@ class AuthDesk:
             cache=self._cache,
             cache_key=cache_id(spec),
             prompter=self._prompter,
+            secrets=self._secrets,
         )
         if options.grant.is_silent:
             auth.minter = Minter(lambda demand, previous: self._mint(auth, demand, previous), self._sources)
@@ -160,7 +161,7 @@ class AuthDesk:
 
     async def _mint(self, auth: ServerAuth, demand: Demand | None, previous: Credentials | None) -> Credentials:
         """Get a token without a person, as `options.grant` says."""
-        options = await trio.to_thread.run_sync(self._with_files, auth)
+        options = await auth.completed()
         errand = auth.errand(demand, previous, options=options)
         if options.grant is GrantKind.XAA:
             company = await self.company()
@@ -172,20 +173,38 @@ class AuthDesk:
             return await company.mint(errand, auth.fetch)
         assertion = None
         if options.grant is GrantKind.WORKLOAD and options.assertion_file is not None:
-            assertion = await trio.to_thread.run_sync(_read_text, options.assertion_file, "oauth.assertionFile")
+            assertion = await trio.to_thread.run_sync(read_secret_file, options.assertion_file, "oauth.assertionFile")
             if read_header(assertion) is None:  # whatever file was named: only a token of that kind leaves
                 raise ConfigError(reason="the file holds no JWT", key="oauth.assertionFile")
         return await drive(mint(errand, assertion=assertion), auth.fetch)
 
-    def _with_files(self, auth: ServerAuth) -> AuthOptions:
-        """The options with what lies in files and in systemd's credentials. Blocks."""
-        options = auth.options
-        if options.private_key is None and options.private_key_file is not None:
-            options = evolve(options, private_key=_read_text(options.private_key_file, "oauth.privateKeyFile"))
-        if options.client_secret is None and options.private_key is None and options.client_id is not None:
-            secret = system_credential(self._environ, f"{auth.name}.client-secret")
-            options = evolve(options, client_secret=secret)
-        return options
+    # ── the secret of a configured client ────────────────────────────────────────────────────────────────────────────
+
+    async def keep_client_secret(self, spec: ServerSpec, secret: str) -> str:
+        """Keep the secret of the client that `spec` names, for all runs; returns the kind of the store that took it.
+
+        Raises:
+            ConfigError: its entry names no client, or has the secret itself.
+            AuthFailed: no store took it.
+
+        Cancellation:
+            Shielded until it is written.
+
+        Source:
+            S261.
+        """
+        auth = self.for_server(spec)
+        if auth is None or auth.options.client_id is None:
+            raise ConfigError(server=spec.name, key="oauth.clientId", reason="names no client that has a secret")
+        if auth.options.client_secret is not None:
+            raise ConfigError(server=spec.name, key="oauth.clientSecret", reason="the entry has a secret of its own")
+        return await self._secrets.keep(auth.options, auth.url, secret)
+
+    async def forget_client_secret(self, spec: ServerSpec) -> None:
+        """Forget it; nothing happens where none was kept. Raises `ConfigError`. Cancellation: safe."""
+        auth = self.for_server(spec)
+        if auth is not None and auth.options.client_id is not None:
+            await self._secrets.forget(auth.options, auth.url)
 
     # ── signing in and out ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -205,7 +224,7 @@ class AuthDesk:
             prompter: asks the person.
             scopes: what to request, whatever servers say.
             by_code: show a code to type in elsewhere, instead of a redirect.
-            client_secret: of the configured client; kept with the login.
+            client_secret: of the configured client, unless its entry has one; kept with the login.
 
         Raises:
             AuthFailed: the server has no login, or it was refused.
@@ -219,7 +238,7 @@ class AuthDesk:
         if auth is None:
             raise AuthFailed(server=spec.name, reason="its credentials are configured, or it has none to sign in with")
         try:
-            options = await trio.to_thread.run_sync(self._with_files, auth)
+            options = auth.options
             if options.grant is GrantKind.XAA:
                 company = await self.company()
                 if company is None:
@@ -354,46 +373,3 @@ class AuthDesk:
 
 def _company_options(setup: CompanySetup) -> AuthOptions:
     return AuthOptions(client_id=setup.client_id, issuer=setup.issuer, grant=GrantKind.XAA)
-
-
-def save_company(state_dir: Path, setup: CompanySetup) -> None:
-    """Write the file ``xaa.json``, without the secret. Blocks. Raises OSError."""
-    document = {"idpIssuer": setup.issuer, "clientId": setup.client_id, "callbackPort": setup.callback_port}
-    write_private(state_dir / COMPANY_FILE, encode(document))
-
-
-def load_company(state_dir: Path) -> CompanySetup | None:
-    """Read it; None: there is none. Blocks.
-
-    Raises:
-        ConfigError: it cannot be used.
-    """
-    from mcp_actors.auth.urls import check_url
-
-    path = state_dir / COMPANY_FILE
-    try:
-        data = read_private(path)
-        document = None if data is None else decode_object(data)
-    except (OSError, RemoteProtocolError):
-        raise ConfigError(file=str(path), reason="cannot be read", remedy="mcp-actors xaa setup") from None
-    if document is None:
-        return None
-    issuer, client_id = text_in(document, "idpIssuer"), text_in(document, "clientId")
-    if issuer is None or client_id is None:
-        raise ConfigError(file=str(path), reason="lacks idpIssuer or clientId", remedy="mcp-actors xaa setup")
-    port = document.get("callbackPort")
-    is_port = isinstance(port, int) and not isinstance(port, bool)
-    return CompanySetup(
-        issuer=check_url(issuer, "idpIssuer"),
-        client_id=client_id,
-        callback_port=port if is_port else None,  # type: ignore[arg-type]
-    )
-
-
-def _read_text(path: str, key: str) -> str:
-    """Read a small file of a secret. Blocks. Raises `ConfigError`."""
-    try:
-        with Path(path).expanduser().open("rb") as file:
-            return file.read(MAX_FILE_BYTES).decode().strip()
-    except (OSError, UnicodeDecodeError, RuntimeError):
-        raise ConfigError(reason="the file cannot be read", key=key) from None

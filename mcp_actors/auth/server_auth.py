@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from mcp_actors.auth.challenge import Demand
+    from mcp_actors.auth.client_secrets import ClientSecrets
     from mcp_actors.auth.credentials import Credentials
     from mcp_actors.auth.driving import Fetch, Prompter
     from mcp_actors.auth.messages import Sources
@@ -96,6 +97,8 @@ class ServerAuth:
     keeper: Keeper = field(repr=False)
     fetch: Fetch = field(repr=False)
     _sources: Sources = field(repr=False, alias="sources")
+    # What the configured client proves itself with, where its entry does not say.
+    _secrets: ClientSecrets = field(repr=False, alias="secrets")
     # Mints tokens without a person; None: a person signs in.
     minter: Minter | None = field(default=None, repr=False)
     # Who asked for a login lately, and under which key this server stands there; None: nowhere.
@@ -161,6 +164,12 @@ class ServerAuth:
         """Extensions that our client capabilities may declare to this server, because they are in use (S281)."""
         name = _EXTENSIONS.get(self.options.grant)
         return {} if name is None else {name: {}}
+
+    async def completed(self) -> AuthOptions:
+        """The options, with the secrets that lie elsewhere; see `ClientSecrets.complete`. Cancellation: safe."""
+        return (
+            self.options if self._secrets is None else await self._secrets.complete(self.options, self.url, self.name)
+        )
 
     @property
     def remedy(self) -> str:
@@ -290,7 +299,9 @@ class ServerAuth:
                 if is_newer and not (is_step and not set((demand and demand.scope) or ()) <= set(newest.granted)):
                     return newest
             previous = newest or await self.keeper.load()
-            options = self.options if scopes is None else evolve(self.options, scopes=scopes)
+            options = await self.completed()
+            if scopes is not None:
+                options = evolve(options, scopes=scopes)
             errand = self.errand(demand, previous, options=options, revision=revision)
             if options.grant is GrantKind.DEVICE_CODE:
                 credentials = await log_in_by_code(errand, self.fetch, prompter)

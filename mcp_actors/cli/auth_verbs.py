@@ -9,7 +9,6 @@ Rule 2: no token is ever printed, nor a secret taken from the command line, wher
 from __future__ import annotations
 
 import os
-import sys
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -37,13 +36,16 @@ __all__ = [
     "run_xaa",
     "status_line",
     "status_row",
+    "with_desk",
 ]
 
+COMPANY_SECRET: Final = "MCP_XAA_IDP_CLIENT_SECRET"  # noqa: S105 - a name
 # States in which a server has what it needs.
 _FINE: Final = frozenset({"signed-in", "configured", "silent", "none"})
 
 
-def _with_desk(verb: Callable[[AuthDesk], Awaitable[int]]) -> int:
+def with_desk(verb: Callable[[AuthDesk], Awaitable[int]]) -> int:
+    """Run a verb that needs a desk and no fleet."""
     from mcp_actors.cli.configured import places_of
     from mcp_actors.cli.signals import run_interruptibly
     from mcp_actors.fleet.signing import make_desk
@@ -73,7 +75,7 @@ def run_login(shared: GlobalOptions, own: argparse.Namespace) -> int:
     """Sign in to one server; the old login stays until the new one works."""
     spec = _spec(shared, own.name)
     scopes = None if own.scopes is None else tuple(own.scopes.replace(",", " ").split())
-    # From the environment, or asked for where there is a configured client without a secret: never an argument.
+    # What `add --client-secret` kept is found without it.
     secret = os.environ.get("MCP_CLIENT_SECRET") or None
 
     async def verb(desk: AuthDesk) -> int:
@@ -84,7 +86,7 @@ def run_login(shared: GlobalOptions, own: argparse.Namespace) -> int:
         output.note(f"signed in: {status_line(status)}", prefix="")
         return OK
 
-    return _with_desk(verb)
+    return with_desk(verb)
 
 
 def configure_logout(parser: argparse.ArgumentParser) -> None:
@@ -101,7 +103,7 @@ def run_logout(shared: GlobalOptions, own: argparse.Namespace) -> int:
         output.note(f"{spec.name}: {'signed out' if was_in else 'was not signed in'}", prefix="")
         return OK
 
-    return _with_desk(verb)
+    return with_desk(verb)
 
 
 # ── auth status ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -133,7 +135,7 @@ def run_auth(shared: GlobalOptions, own: argparse.Namespace) -> int:
                 output.emit(status_line(row))
         return LOGIN if own.name and rows[0].state not in _FINE else OK
 
-    return _with_desk(verb)
+    return with_desk(verb)
 
 
 def status_row(status: AuthStatus) -> dict[str, Json]:
@@ -206,7 +208,7 @@ def run_xaa(shared: GlobalOptions, own: argparse.Namespace) -> int:
             output.note("sign in there with: mcp-actors xaa login", prefix="")
             return OK
 
-        return _with_desk(verb)
+        return with_desk(verb)
 
     async def in_or_out(desk: AuthDesk) -> int:
         from mcp_actors.cli.prompting import TerminalPrompter
@@ -223,7 +225,7 @@ def run_xaa(shared: GlobalOptions, own: argparse.Namespace) -> int:
         output.note(f"signed in to the company; kept in {kind}", prefix="")
         return OK
 
-    return _with_desk(in_or_out)
+    return with_desk(in_or_out)
 
 
 def _setup_of(own: argparse.Namespace) -> CompanySetup:
@@ -234,13 +236,11 @@ def _setup_of(own: argparse.Namespace) -> CompanySetup:
         raise UsageError("xaa setup needs --issuer URL and --client-id ID")
     if own.callback_port is not None and not 0 < own.callback_port < 65536:
         raise UsageError("--callback-port must be a port number")
-    secret = os.environ.get("MCP_XAA_IDP_CLIENT_SECRET") or None
-    if own.client_secret and secret is None:
-        if sys.stdin is None or not sys.stdin.isatty():
-            raise UsageError("--client-secret asks at a terminal; without one set MCP_XAA_IDP_CLIENT_SECRET")
-        from getpass import getpass
+    secret = os.environ.get(COMPANY_SECRET) or None
+    if own.client_secret:
+        from mcp_actors.cli.prompting import ask_secret
 
-        secret = getpass("client secret: ", stream=sys.stderr) or None
+        secret = ask_secret(COMPANY_SECRET)
     return CompanySetup(
         issuer=check_url(own.issuer, "--issuer"),
         client_id=own.client_id,

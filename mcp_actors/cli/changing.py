@@ -12,6 +12,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from mcp_actors.cli import output
+from mcp_actors.cli.client_secrets import add_client_secret, check_client, forget_secret, keep_secret
 from mcp_actors.cli.exits import OK, Refused, UsageError
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from mcp_actors.cli.destinations import Destination
     from mcp_actors.cli.options import GlobalOptions
     from mcp_actors.config.policy import Policy
+    from mcp_actors.config.sources import SourceReading
     from mcp_actors.config.specs import ServerSpec
     from mcp_actors.files.places import Places
     from mcp_actors.files.writing import Change
@@ -73,6 +75,7 @@ def configure_add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-e", "--env", action="append", default=[], metavar="K=V", help="a variable of the program")
     parser.add_argument("-H", "--header", action="append", default=[], metavar="K: V", help="sent with every request")
     parser.add_argument("--client-id", metavar="ID", help="the OAuth client that this program is")
+    add_client_secret(parser)
     parser.add_argument("--callback-port", type=int, metavar="N", help="where the OAuth login comes back to")
     parser.add_argument("--timeout", type=float, metavar="S", help="seconds for one call")
     parser.add_argument("words", nargs="+", metavar="NAME COMMAND_OR_URL", help="put -- before a command with options")
@@ -89,7 +92,7 @@ def build_entry(own: argparse.Namespace, words: Sequence[str]) -> JsonObject:
     """Make an entry of the options of ``add``.
 
     Args:
-        own: transport, env, header, client_id, callback_port and timeout, as the options name them.
+        own: transport, env, header, client_id, client_secret, callback_port and timeout, as the options name them.
         words: the command and its arguments, or the address.
 
     Raises:
@@ -100,7 +103,8 @@ def build_entry(own: argparse.Namespace, words: Sequence[str]) -> JsonObject:
     kind = own.transport or _transport(words[0])
     entry: dict[str, Json] = {"type": kind}
     if kind == "stdio":
-        _refuse_options(kind, {"-H": own.header, "--client-id": own.client_id, "--callback-port": own.callback_port})
+        oauth_options = {"--client-id": own.client_id, "--callback-port": own.callback_port}
+        _refuse_options(kind, {"-H": own.header, **oauth_options, "--client-secret": own.client_secret})
         entry |= {"command": words[0], "args": list(words[1:])}
         if own.env:
             entry["env"] = _pairs(own.env, "=", "-e K=V")
@@ -149,6 +153,7 @@ def configure_add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "json", metavar="JSON", help='the entry, such as {"command": "..."}; @FILE reads it from a file'
     )
+    add_client_secret(parser)
 
 
 def run_add_json(shared: GlobalOptions, own: argparse.Namespace) -> int:
@@ -190,6 +195,12 @@ def _add(own: argparse.Namespace, name: str, entry: JsonObject) -> int:
             )
         return {name: entry}
 
+    kept = ""
+    if own.client_secret:
+        check_client(spec)
+        destination.apply(entries, places.state_dir, is_dry=True)  # nobody types a secret for a name that is taken
+        if not own.dry_run:
+            kept = f"; its client secret is kept in the store {keep_secret(spec)}"
     change = destination.apply(entries, places.state_dir, is_dry=own.dry_run)
     if destination.scope is Scope.PROJECT and not own.dry_run:
         _approve_own(spec, places)
@@ -198,7 +209,7 @@ def _add(own: argparse.Namespace, name: str, entry: JsonObject) -> int:
                 f"{destination.file} is meant to be shared, and the entry holds what looks like a secret: write "
                 "${NAME} in its place and set the variable"
             )
-    tell_change(change, f"added {name} to {destination.file} ({destination.scope})", is_dry=own.dry_run)
+    tell_change(change, f"added {name} to {destination.file} ({destination.scope}){kept}", is_dry=own.dry_run)
     return OK
 
 
@@ -209,19 +220,9 @@ def check_entry(name: str, entry: JsonObject, destination: Destination, policy: 
         ConfigError: it could not run; each of its faults, as a group when there are several.
         ServerNotAllowed: the policy forbids it (S060, S061).
     """
-    import os
-    from pathlib import Path
-
-    from mcp_actors.config.jsonc import Document
     from mcp_actors.config.policy import decide
-    from mcp_actors.config.sources import SourceText, Surroundings, read_document
-    from mcp_actors.files.places import read_named_file
 
-    # As the file will be read: relative paths of a project's file start at its folder.
-    directory = str(destination.file.parent if destination.scope == "project" else Path.cwd())
-    around = Surroundings(os.environ, directory, os.environ.get("HOME", ""), read_file=read_named_file)
-    text = SourceText(b"", str(destination.file), destination.scope, directory=directory)
-    read = read_document(Document({"mcpServers": {name: entry}}, ""), text, around)
+    read = _read_entry(name, entry, destination)
     if read.problems:
         raise read.problems[0] if len(read.problems) == 1 else ExceptionGroup("configuration", list(read.problems))
     for note in read.notes:
@@ -232,6 +233,21 @@ def check_entry(name: str, entry: JsonObject, destination: Destination, policy: 
     if not verdict.is_allowed:
         raise verdict.error(name)
     return spec
+
+
+def _read_entry(name: str, entry: Json, destination: Destination) -> SourceReading:
+    import os
+    from pathlib import Path
+
+    from mcp_actors.config.jsonc import Document
+    from mcp_actors.config.sources import SourceText, Surroundings, read_document
+    from mcp_actors.files.places import read_named_file
+
+    # As the file will be read: relative paths of a project's file start at its folder.
+    directory = str(destination.file.parent if destination.scope == "project" else Path.cwd())
+    around = Surroundings(os.environ, directory, os.environ.get("HOME", ""), read_file=read_named_file)
+    text = SourceText(b"", str(destination.file), destination.scope, directory=directory)
+    return read_document(Document({"mcpServers": {name: entry}}, ""), text, around)
 
 
 def _approve_own(spec: ServerSpec, places: Places) -> None:
@@ -276,13 +292,18 @@ def run_remove(shared: GlobalOptions, own: argparse.Namespace) -> int:
     refuse_when_managed(places)
     destination = destination_of(own.scope or _only_scope_of(own.name, places), places)
 
+    removed: list[Json] = []
+
     def entries(held: JsonObject) -> Mapping[str, None]:
+        removed[:] = [held.get(own.name)]
         if own.name not in held:
             there = f"there are: {', '.join(held)}" if held else "there are no servers"
             raise Refused(f"no server is named {own.name!r} in {destination.file} ({destination.scope})\n{there}")
         return {own.name: None}
 
     change = destination.apply(entries, places.state_dir, is_dry=own.dry_run)
+    if not own.dry_run:
+        forget_secret(_read_entry(own.name, removed[0], destination).specs)
     tell_change(change, f"removed {own.name} from {destination.file} ({destination.scope})", is_dry=own.dry_run)
     return OK
 

@@ -1,4 +1,4 @@
-"""Owns asking the person at a terminal to sign in: a browser, a listener on this machine, and a URL pasted back.
+"""Owns asking the person at a terminal to sign in: a browser, a listener on this machine, a URL pasted back, a secret.
 
 What this is not: the sign-in (`auth.flow`), nor the listener (`auth.loopback`).
 """
@@ -16,6 +16,7 @@ from attrs import frozen
 from mcp_actors.auth.browser import open_browser
 from mcp_actors.auth.loopback import open_landing
 from mcp_actors.cli import output
+from mcp_actors.cli.exits import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from mcp_actors.auth.grants import DeviceCode
     from mcp_actors.auth.loopback import Landing
 
-__all__ = ["TerminalPrompter"]
+__all__ = ["TerminalPrompter", "ask_secret"]
 
 MAX_LINE_BYTES = 64 * 1024
 
@@ -78,3 +79,28 @@ async def _take_pasted(landing: Landing) -> None:
             text = line.decode("utf-8", "replace").strip()
             if text and not landing.arrive(text):
                 output.note("that address does not belong to this sign-in: paste the whole of it", prefix="")
+
+
+def ask_secret(variable: str) -> str:
+    """The secret that ``--client-secret`` asks for: what the environment has, else typed at the terminal without echo.
+
+    Args:
+        variable: of the environment; never an argument, which other users of the machine can see.
+
+    Raises:
+        UsageError: there is neither, or nothing was typed.
+
+    Source:
+        S261, S361.
+    """
+    secret = os.environ.get(variable)
+    if secret:
+        return secret
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise UsageError(f"--client-secret asks at a terminal; without one set {variable}")
+    from getpass import getpass
+
+    secret = getpass("client secret: ", stream=sys.stderr)
+    if not secret:
+        raise UsageError("no secret was given")
+    return secret

@@ -7,45 +7,16 @@ import logging
 
 import pytest
 import trio
-from oauth_peer import AS, MCP, NOT_FOUND, Clock, World, answer, query_of, resource_document
+from oauth_house import SPEC, House
+from oauth_peer import AS, MCP, NOT_FOUND, World, answer, query_of, resource_document
 from oauth_wire import META, Server, send
 
-from mcp_actors.auth.desk import AuthDesk
 from mcp_actors.auth.jwt import read_claims
 from mcp_actors.auth.options import AuthOptions, GrantKind
-from mcp_actors.auth.store import CredentialStore, StoreChoice
 from mcp_actors.config.specs import RemoteTarget, ServerSpec
 from mcp_actors.errors import AuthFailed, AuthRequired, ConfigError, ConnectFailed
 
-SPEC = ServerSpec("srv", RemoteTarget(MCP))
 PRM = "https://mcp.example.com/.well-known/oauth-protected-resource/mcp"
-
-
-class House:
-    """A desk in a world."""
-
-    def __init__(self, world=None, *, has_person=True, state_dir=None, options=None, spec=SPEC):
-        self.clock = Clock()
-        self.world = world or World()
-        self.desk = AuthDesk(
-            self.exchange,
-            {},
-            CredentialStore(StoreChoice.MEMORY),
-            state_dir=state_dir,
-            prompter=self.world.prompter if has_person else None,
-            resolve=self.resolve,
-            sources=self.clock.sources,
-        )
-        self.auth = self.desk.for_server(spec, options=options)
-
-    async def resolve(self, host):
-        return ["93.184.216.34"]
-
-    async def exchange(self, method, url, headers, body, *, address, max_bytes):
-        from mcp_actors.auth.messages import Purpose, WebRequest
-
-        said = self.world.answer(WebRequest(Purpose.TOKEN, url, method, tuple(headers), body))
-        return said.status, said.headers, said.body
 
 
 async def test_a_server_that_wants_nothing_gets_nothing():

@@ -25,7 +25,7 @@ def servers_of(scope, home, project):
 
 
 def options(**given):
-    names = ("transport", "client_id", "callback_port", "timeout")
+    names = ("transport", "client_id", "client_secret", "callback_port", "timeout")
     return argparse.Namespace(**{**dict.fromkeys(names), "env": [], "header": [], **given})
 
 
