@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from mcp_actors.config.specs import RemoteTarget
+from mcp_actors.config.specs import RemoteTarget, TransportName
 from mcp_actors.errors import AuthRequired, McpActorsError, TransportError
 
 if TYPE_CHECKING:
@@ -33,6 +33,12 @@ REMEDIES: Final[dict[str, str]] = {
 }
 # Of a server whose headers come from a program: there is nothing to log in to (S245).
 HELPER_REMEDY: Final = "its headersHelper printed what the server does not accept: correct that"
+# Of one whose entry has the credentials.
+OWN_REMEDY: Final = "the credentials in its entry are not accepted: correct them, or take them out and log in"
+# Of one that is not on HTTP, where only headers say who we are (S085).
+HEADER_REMEDY: Final = "put the header that it wants into its entry"
+
+_SOCKETS: Final = frozenset({TransportName.WS, TransportName.WS_IDE})
 
 
 def remedy_for(reason: str, spec: ServerSpec, told: str | None = None) -> str | None:
@@ -46,8 +52,14 @@ def remedy_for(reason: str, spec: ServerSpec, told: str | None = None) -> str | 
     if reason == "needs-auth":
         if told is not None:
             return told
-        if isinstance(spec.target, RemoteTarget) and spec.target.headers_helper is not None:
-            return HELPER_REMEDY
+        if isinstance(spec.target, RemoteTarget):
+            target = spec.target
+            if target.headers_helper is not None:
+                return HELPER_REMEDY
+            if target.transport in _SOCKETS:
+                return HEADER_REMEDY
+            if target.has_credentials:
+                return OWN_REMEDY
     remedy = REMEDIES.get(reason)
     return None if remedy is None else remedy.format(name=spec.name)
 

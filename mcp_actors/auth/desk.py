@@ -19,7 +19,7 @@ from mcp_actors.auth.driving import drive, real_sources
 from mcp_actors.auth.fetcher import SafeFetcher, resolve_name
 from mcp_actors.auth.jwt import read_header
 from mcp_actors.auth.minting import Minter
-from mcp_actors.auth.needs_auth import FILE_NAME, NeedsAuthCache, cache_id, has_own_credentials
+from mcp_actors.auth.needs_auth import FILE_NAME, NeedsAuthCache, cache_id
 from mcp_actors.auth.options import AuthOptions, GrantKind, read_options
 from mcp_actors.auth.refreshing import NEWS, Keeper
 from mcp_actors.auth.server_auth import ServerAuth
@@ -110,7 +110,7 @@ class AuthDesk:
             ConfigError: the block ``oauth`` cannot be used.
         """
         target = spec.target
-        if not isinstance(target, RemoteTarget) or has_own_credentials(spec):
+        if not isinstance(target, RemoteTarget) or target.has_credentials:
             return None
         if options is None:
             options = read_options(spec.raw.get("oauth"), self._environ, server=spec.name)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from mcp_actors.config.specs import ServerSpec
 
-__all__ = ["FILE_NAME", "NeedsAuthCache", "cache_id", "has_own_credentials"]
+__all__ = ["FILE_NAME", "NeedsAuthCache", "cache_id"]
 
 log = logging.getLogger("mcp_actors.auth")
 
@@ -42,18 +42,10 @@ MAX_ENTRIES: Final = 1000
 MAX_MILLISECONDS: Final = 1e15
 
 
-def has_own_credentials(spec: ServerSpec) -> bool:
-    """Whether configuration brings the credentials along: then no login of ours plays a part (S255, fault 102)."""
-    target = spec.target
-    if not isinstance(target, RemoteTarget) or target.headers_helper is not None:
-        return True
-    return any(name.lower() == "authorization" for name in target.headers) or "@" in target.url.partition("://")[2]
-
-
 def cache_id(spec: ServerSpec) -> str | None:
     """The key of a server: its name and a hash of what it is; None: it is never remembered (S255)."""
     target = spec.target
-    if not isinstance(target, RemoteTarget) or has_own_credentials(spec):
+    if not isinstance(target, RemoteTarget) or target.has_credentials:
         return None
     what = [str(target.transport), target.url, sorted(target.headers.items())]
     digest = hashlib.sha256(json.dumps(what, ensure_ascii=False).encode()).hexdigest()[:16]

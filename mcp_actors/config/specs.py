@@ -134,6 +134,12 @@ class RemoteTarget:
     # True: nobody said which transport this is, so the older one may be tried once (fault 34).
     is_guess: bool = False
 
+    @property
+    def has_credentials(self) -> bool:
+        """Whether configuration brings the credentials along: then no login of ours plays a part (S255, fault 102)."""
+        has_header = any(name.lower() == "authorization" for name in self.headers)
+        return has_header or self.headers_helper is not None or "@" in self.url.partition("://")[2]
+
 
 @frozen
 class InProcessTarget:  # type: ignore[explicit-any] # of `serve`

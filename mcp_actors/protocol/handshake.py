@@ -199,7 +199,8 @@ class Handshake:
         error = read_refusal(refusal, is_connecting=True)
         if isinstance(error, RpcError):
             return self.initialize_failed(error)
-        if isinstance(error, ConnectFailed) and self._fell_back:
+        # Twice the same answer is told once.
+        if isinstance(error, ConnectFailed) and self._fell_back and error.reason not in self._fell_back:
             error.reason = f"{error.reason} (before that: {self._fell_back})"
         return Fail(error)
 

@@ -198,11 +198,11 @@ def read_refusal(refusal: Refusal, *, is_connecting: bool) -> McpActorsError:
 
     Source:
         C10, spec_client 3.5 and 5.1, faults 36, 37 and 46. 401 starts auth whatever its body says; so does 403, unless
-        a running conversation gets a JSON-RPC error with it.
+        a running conversation gets a JSON-RPC error with it. What the server says is told (S409, S413, S414).
     """
     error = rpc_error_in(refusal)
     if refusal.status == 401 or (refusal.status == 403 and (is_connecting or refusal.challenge or error is None)):
-        return AuthRequired(http_status=refusal.status)
+        return AuthRequired(reason=_describe_denial(refusal, error), http_status=refusal.status)
     # An outage while connecting stays an outage, also when it is told in JSON-RPC.
     if error is not None and not (is_connecting and is_outage(refusal.status)):
         return error
@@ -234,15 +234,26 @@ def rpc_error_in(refusal: Refusal) -> RpcError | None:
 
 def _describe(refusal: Refusal, error: RpcError | None) -> str:
     text = f"{refusal.url or 'the server'} answered {refusal.status}"
+    if error is None and refusal.content_type:
+        text += f" ({refusal.content_type})"
     if refusal.status == 404:
         text += ", so the url in its configuration may be wrong"  # S408
+    said = _words_of(refusal, error)
+    return f"{text}: {said}" if said else text
+
+
+def _describe_denial(refusal: Refusal, error: RpcError | None) -> str:
+    """Why it lets nobody in: 403 need not be about a login, so its words count (S414)."""
+    what = "the server asks for a login" if refusal.status == 401 else "the server answered 403, forbidden"
+    said = _words_of(refusal, error)
+    return f"{what}: {said}" if said else what
+
+
+def _words_of(refusal: Refusal, error: RpcError | None) -> str:
     if error is not None:
-        return f"{text}: {error.message[:_EXCERPT_CHARS]}"
-    if refusal.content_type:
-        text += f" {refusal.content_type}"
+        return error.message[:_EXCERPT_CHARS]
     excerpt = " ".join(refusal.body[: 4 * _EXCERPT_CHARS].decode("utf-8", "replace").split())
-    cleaned = "".join(char for char in excerpt if char.isprintable())[:_EXCERPT_CHARS]
-    return f"{text}: {cleaned}" if cleaned else text
+    return "".join(char for char in excerpt if char.isprintable())[:_EXCERPT_CHARS]
 
 
 def _excerpt(value: object) -> str:

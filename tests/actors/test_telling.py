@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_actors.actors.telling import describe_end, remedy_for
-from mcp_actors.config.specs import RemoteTarget, ServerSpec, StdioTarget
+from mcp_actors.actors.telling import OWN_REMEDY, describe_end, remedy_for
+from mcp_actors.config.specs import RemoteTarget, ServerSpec, StdioTarget, TransportName
 from mcp_actors.errors import AuthRequired, ConnectFailed, RemoteProtocolError
 from mcp_actors.transports.base import Diagnostics
 
 PROGRAM = ServerSpec("srv", StdioTarget("npx"))
 REMOTE = ServerSpec("srv", RemoteTarget("https://h.example.com/mcp"))
 HELPED = ServerSpec("srv", RemoteTarget("https://h.example.com/mcp", headers_helper="print-token"))
+KEYED = ServerSpec("srv", RemoteTarget("https://h.example.com/mcp", headers={"authorization": "Bearer x"}))
+SOCKET = ServerSpec("srv", RemoteTarget("wss://h.example.com/mcp", transport=TransportName.WS))
 TOLD = "sign in with: mcp-actors login srv --scopes write"
 
 
@@ -21,13 +23,15 @@ TOLD = "sign in with: mcp-actors login srv --scopes write"
         ("needs-auth", REMOTE, TOLD, TOLD),
         ("needs-auth", REMOTE, None, "log in: mcp-actors login srv"),
         ("needs-auth", HELPED, None, "its headersHelper printed what the server does not accept: correct that"),
+        ("needs-auth", KEYED, None, OWN_REMEDY),
+        ("needs-auth", SOCKET, None, "put the header that it wants into its entry"),
         ("pending-approval", PROGRAM, None, "look at it and allow it: mcp-actors approve srv"),
         ("gave-up", PROGRAM, TOLD, "see its error, then restart it"),
         ("ready", REMOTE, TOLD, None),
     ],
 )
 def test_a_remedy_fits_the_server(reason: str, spec: ServerSpec, told: str | None, remedy: str | None) -> None:
-    """What the error knows comes first, a login is proposed only where there is one (S091, S245)."""
+    """What the error knows comes first, a login is proposed only where there is one (S085, S091, S245)."""
     assert remedy_for(reason, spec, told) == remedy
 
 

@@ -8,7 +8,7 @@ import pytest
 import trio
 from oauth_peer import Clock
 
-from mcp_actors.auth.needs_auth import FILE_NAME, NeedsAuthCache, cache_id, has_own_credentials
+from mcp_actors.auth.needs_auth import FILE_NAME, NeedsAuthCache, cache_id
 from mcp_actors.config.specs import InProcessTarget, RemoteTarget, ServerSpec, StdioTarget
 
 
@@ -137,7 +137,6 @@ SPECS = [
 @pytest.mark.parametrize(("spec", "expected"), SPECS)
 def test_servers_with_own_credentials_are_never_remembered(spec, expected):
     """Static headers and helpers have no login that could be missing (S255)."""
-    assert has_own_credentials(spec) is expected
     assert (cache_id(spec) is None) is expected
 
 

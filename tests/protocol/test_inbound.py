@@ -142,6 +142,27 @@ def test_only_outages_are_worth_another_try(status, can_retry):
     assert error.retry_after == 7.0
 
 
+WRONG = ", so the url in its configuration may be wrong"
+WORDS = [
+    (refusal(404, b"gone", url="https://h/mcp"), f"https://h/mcp answered 404{WRONG}: gone"),
+    (
+        refusal(500, b'{"error":"x"}', content_type="application/json"),
+        'the server answered 500 (application/json): {"error":"x"}',
+    ),
+    (refusal(500, IN_BAND, content_type="application/json"), "the server answered 500: Session not found"),
+    (refusal(401), "the server asks for a login"),
+    (refusal(401, b"key expired"), "the server asks for a login: key expired"),
+    (refusal(403, b"tenant\x1b[0m suspended"), "the server answered 403, forbidden: tenant[0m suspended"),
+    (refusal(403, IN_BAND), "the server answered 403, forbidden: Session not found"),
+]
+
+
+@pytest.mark.parametrize(("given", "text"), WORDS, ids=lambda value: str(getattr(value, "status", "")))
+def test_the_error_says_what_the_server_said(given, text):
+    """Status and the server's own words, cleaned; 404 points at the url (S408, S409, S414)."""
+    assert inbound.read_refusal(given, is_connecting=True).describe() == text
+
+
 def test_a_page_instead_of_mcp_is_described():
     """The error of an HTML page names URL, status, type and a short, clean excerpt (fault 37)."""
     page = b"<html>\n\x1b[31mSign   in\xff</html>" + b"x" * 10_000
@@ -149,7 +170,7 @@ def test_a_page_instead_of_mcp_is_described():
 
     text = inbound.read_refusal(given, is_connecting=True).describe()
 
-    assert text.startswith("https://host/mcp answered 200 text/html: <html> [31mSign in")
+    assert text.startswith("https://host/mcp answered 200 (text/html): <html> [31mSign in")
     assert len(text) < 300
     assert text.isprintable()
 
