@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         TransportBroken,
         TransportClosed,
         TransportError,
+        UnknownPrompt,
         UnknownServer,
         UnknownTool,
         UnsupportedRevision,
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
     from mcp_actors.fleet.hosts import Questions
     from mcp_actors.fleet.reloading import keep_reloading
     from mcp_actors.fleet.server import Refreshed, RefreshOutcome, Server
+    from mcp_actors.model.composer import Attachment, Composer, PromptMessage
     from mcp_actors.model.face import ModelFace
     from mcp_actors.model.outputs import Outputs
     from mcp_actors.model.permission import Allow, Deny
@@ -74,6 +76,7 @@ if TYPE_CHECKING:
     from mcp_actors.protocol.tasks import TaskHandle
     from mcp_actors.runtime import Runtime, open_runtime
     from mcp_actors.tools.catalog import Catalog, Tool
+    from mcp_actors.tools.mentions import MissingArguments
     from mcp_actors.tools.permissions import Rules, read_rules
     from mcp_actors.tools.pinning import PinPolicy
     from mcp_actors.tools.plans import Limits, ModelImage, ModelResult, ModelText
@@ -87,12 +90,14 @@ __all__ = [
     "Allow",
     "Answer",
     "Applied",
+    "Attachment",
     "AuthError",
     "AuthFailed",
     "AuthRequired",
     "CallError",
     "CallablePrompter",
     "Catalog",
+    "Composer",
     "ConfigError",
     "ConnectFailed",
     "ConnectorSource",
@@ -110,6 +115,7 @@ __all__ = [
     "LocalProtocolError",
     "MailboxFull",
     "McpActorsError",
+    "MissingArguments",
     "ModelFace",
     "ModelImage",
     "ModelResult",
@@ -121,6 +127,7 @@ __all__ = [
     "PinStore",
     "PreparedAnswer",
     "Progress",
+    "PromptMessage",
     "ProtocolError",
     "Questions",
     "RefreshOutcome",
@@ -156,6 +163,7 @@ __all__ = [
     "TransportClosed",
     "TransportError",
     "TransportName",
+    "UnknownPrompt",
     "UnknownServer",
     "UnknownTool",
     "UnsupportedRevision",
@@ -190,6 +198,7 @@ _HOMES = {
     "elicitation.requests": ("Action", "Answer", "InputRequest"),
     "fleet.hosts": ("Questions",),
     "files.loading": ("LoadedConfig", "load_config"),
+    "model.composer": ("Attachment", "Composer", "PromptMessage"),
     "model.face": ("ModelFace",),
     "model.outputs": ("Outputs",),
     "model.permission": ("Allow", "Deny"),
@@ -200,6 +209,7 @@ _HOMES = {
     "runtime": ("Runtime", "open_runtime"),
     "fleet.server": ("RefreshOutcome", "Refreshed", "Server"),
     "tools.catalog": ("Catalog", "Tool"),
+    "tools.mentions": ("MissingArguments",),
     "tools.permissions": ("Rules", "read_rules"),
     "tools.pinning": ("PinPolicy",),
     "tools.plans": ("Limits", "ModelImage", "ModelResult", "ModelText"),

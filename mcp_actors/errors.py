@@ -18,7 +18,7 @@
     │   ├── AuthRequired                  a person must log in
     │   └── AuthFailed                    tried and refused
     ├── CallError
-    │   ├── UnknownServer · UnknownTool   with the nearest names
+    │   ├── UnknownServer · UnknownTool · UnknownPrompt   with the nearest names
     │   ├── ServerNotReady                current state, reason, what to do
     │   ├── ElicitationDeclined
     │   └── TaskEnded                     cancelled or forgotten by the server
@@ -65,6 +65,7 @@ __all__ = [
     "TransportBroken",
     "TransportClosed",
     "TransportError",
+    "UnknownPrompt",
     "UnknownServer",
     "UnknownTool",
     "UnsupportedRevision",
@@ -268,6 +269,17 @@ class UnknownTool(CallError):
 
     def describe(self) -> str:
         return f"no tool is named {self.name!r}" + _did_you_mean(self.nearest)
+
+
+@define(eq=False, kw_only=True, str=False, slots=False)
+class UnknownPrompt(CallError):
+    """No connected server has the command `name`; `nearest` are the most similar ones."""
+
+    name: str
+    nearest: Sequence[str] = ()
+
+    def describe(self) -> str:
+        return f"no prompt is named {self.name!r}" + _did_you_mean(self.nearest)
 
 
 @define(eq=False, kw_only=True, str=False, slots=False)

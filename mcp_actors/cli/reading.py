@@ -170,10 +170,11 @@ async def _read(plan: Plan, server: str, uri: str, own: argparse.Namespace) -> i
 
 async def _read_once(runtime: Runtime, server: str, uri: str, own: argparse.Namespace) -> None:
     from mcp_actors.cli.calling import show_result
-    from mcp_actors.cli.showing import contents_as_blocks
+    from mcp_actors.cli.render import clean_line
     from mcp_actors.errors import LocalProtocolError, RpcError
     from mcp_actors.protocol.jsonrpc import decode_object, encode
-    from mcp_actors.tools.resource_tools import NOT_FOUND_CODES
+    from mcp_actors.tools.mentions import complete_mention
+    from mcp_actors.tools.resource_tools import NOT_FOUND_CODES, contents_as_blocks
     from mcp_actors.tools.results import ToolResult
 
     info = runtime.snapshot.connections[server].info
@@ -183,6 +184,10 @@ async def _read_once(runtime: Runtime, server: str, uri: str, own: argparse.Name
         raw = await runtime.request(server, "resources/read", {"uri": uri})
     except RpcError as error:
         if error.code in NOT_FOUND_CODES:
+            known = ((server, resource.uri) for resource in runtime.server(server).resources)
+            nearest = [found.removeprefix(f"{server}:") for found in complete_mention(f"{server}:{uri}", known, 3)]
+            if nearest:
+                error.add_note(f"did you mean {' or '.join(map(clean_line, nearest))}?")
             error.add_note(f"mcp-actors resources {server} lists what there is")
         raise
     if own.output == "json":

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mcp_actors.jsontypes import Json, JsonObject
     from mcp_actors.tools.results import ToolResult
 
-__all__ = ["Style", "contents_as_blocks", "markdown_of", "messages_text", "pictures_of", "raw_of", "text_of"]
+__all__ = ["Style", "markdown_of", "messages_text", "pictures_of", "raw_of", "text_of"]
 
 
 class Style(NamedTuple):
@@ -185,13 +185,6 @@ def pictures_of(blocks: Sequence[JsonObject]) -> dict[int, SaveFile]:
 
 
 # ── resources and prompts ────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def contents_as_blocks(result: JsonObject) -> list[JsonObject]:
-    """The contents of a ``resources/read`` result as blocks of a result; what is no object is left out."""
-    contents = result.get("contents")
-    items = contents if isinstance(contents, list) else []
-    return [{"type": "resource", "resource": item} for item in items if isinstance(item, dict)]
 
 
 def messages_text(result: JsonObject, style: Style) -> str:

@@ -14,22 +14,18 @@ Rules.
 from __future__ import annotations
 
 import logging
-import os
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 import trio
 from attrs import evolve, frozen
 
-from mcp_actors.actors.hook_runners import HookRunner, call_connected
-from mcp_actors.elicitation.hooks import HookContext
 from mcp_actors.errors import RemoteProtocolError, UnknownServer, UnknownTool
-from mcp_actors.model.limits import read_limits
-from mcp_actors.model.own_tools import OwnTools, Resourceful, told
+from mcp_actors.model.limits import limits_of_environment
+from mcp_actors.model.own_tools import OwnTools, Resourceful, failures_of, told
 from mcp_actors.model.permission import Deny, Permission
 from mcp_actors.model.pictures import shrink_picture
-from mcp_actors.model.tool_hooks import Before, ToolHooks
+from mcp_actors.model.tool_hooks import Before, hooks_beside
 from mcp_actors.tools.blocks import plan_result
 from mcp_actors.tools.filters import hide_by
 from mcp_actors.tools.formats import FORMATS
@@ -132,7 +128,7 @@ class ModelFace:
         self.pins = pins
         self._runtime = runtime
         self._permission = Permission(runtime.configured, rules, mode, ask)
-        self._limits = _limits_of_the_environment() if limits is None else limits
+        self._limits = limits_of_environment() if limits is None else limits
         self._outputs = outputs
         self._report = report
         self._shrink = shrink
@@ -145,7 +141,7 @@ class ModelFace:
         self._hides_by: Rules | None = None
         self._index = SearchIndex()
         self._own = OwnTools(runtime, self._save)
-        self._hooks = _hooks_of(runtime, hooks, self._permission.mode)
+        self._hooks = None if hooks is None else hooks_beside(runtime, hooks, self._permission.mode)
         self._lock = trio.Lock()
 
     @property
@@ -220,6 +216,11 @@ class ModelFace:
     def host_tools(self) -> tuple[HostTool, ...]:
         """The tools of our own that are offered beside: to list and read resources (S326), unless denied (S242)."""
         return tuple(tool for tool in self._own.offered if self.rules.hiding(tool.name) is None)
+
+    @property
+    def failures(self) -> Mapping[str, str]:
+        """Server -> why nothing of it is offered, for a model that would look for it: failed, or waits for a login."""
+        return failures_of(self._runtime.snapshot)
 
     @property
     def instructions(self) -> Mapping[str, str]:
@@ -338,14 +339,24 @@ class ModelFace:
             is_replaced: it is not the tool's own, so that the tool's schema is not for it.
         """
         limits = evolve(self._limits, max_result_chars=view.max_result_chars)
-        judge = partial(_judge, raw, None if is_replaced else view.output_schema, limits, self._shrink)
-        # A picture may have to be decoded, whatever its size.
-        is_slow = len(raw.raw) > THREAD_BYTES or b'"image' in raw.raw
-        check, plan = await trio.to_thread.run_sync(judge) if is_slow else judge()
+        check, plan = await self._judged(raw, None if is_replaced else view.output_schema, limits)
         if self._is_strict and check is not None and check.fit is Fit.INVALID:
             reason = f"structured content of {view.name} does not fit its schema: {check.reason}"
             raise RemoteProtocolError(server=view.server, reason=reason)
         return Called(raw, check, plan.finish(await self._save(plan.files)))
+
+    async def take(self, raw: ToolResult) -> ModelResult:
+        """What a model gets of content that no tool gave: of a resource, of a prompt. Cancellation: as `call`."""
+        _, plan = await self._judged(raw, None, self._limits)
+        return plan.finish(await self._save(plan.files))
+
+    async def _judged(
+        self, raw: ToolResult, schema: JsonObject | None, limits: Limits
+    ) -> tuple[Check | None, ResultPlan]:
+        judge = partial(_judge, raw, schema, limits, self._shrink)
+        # A picture may have to be decoded, whatever its size.
+        is_slow = len(raw.raw) > THREAD_BYTES or b'"image' in raw.raw
+        return await trio.to_thread.run_sync(judge) if is_slow else judge()
 
     async def _view(self, name: str) -> ToolView:
         listing = await self.listing()
@@ -369,18 +380,3 @@ def _judge(
 def _with_remarks(result: ModelResult, remarks: Sequence[str]) -> ModelResult:
     """A result with what hooks want a model to know besides."""
     return evolve(result, blocks=(*result.blocks, *map(ModelText, remarks))) if remarks else result
-
-
-def _hooks_of(runtime: Fleet, hooks: Hooks | None, mode: Mode) -> ToolHooks | None:
-    if hooks is None:
-        return None
-    project = str(Path.cwd())
-    runner = HookRunner(dict(os.environ), project, partial(call_connected, runtime))
-    return ToolHooks(hooks, runner, HookContext(cwd=project, permission_mode=mode))
-
-
-def _limits_of_the_environment() -> Limits:
-    limits, warnings = read_limits(os.environ)
-    for warning in warnings:
-        logger.warning("%s", warning)
-    return limits

@@ -11,12 +11,15 @@ structured content too, so that what was masked is nowhere.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from attrs import evolve, field, frozen
 
-from mcp_actors.actors.hook_runners import run_hooks
+from mcp_actors.actors.hook_runners import HookRunner, call_connected, run_hooks
 from mcp_actors.elicitation.hook_outcomes import MAX_TEXT_CHARS, read_written, specific_output
 from mcp_actors.elicitation.hooks import HookContext, HookEvent
 from mcp_actors.protocol.jsonrpc import encode
@@ -26,12 +29,14 @@ from mcp_actors.tools.results import ToolResult
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from mcp_actors.actors.hook_runners import Connected
     from mcp_actors.actors.questions import RunHook
     from mcp_actors.elicitation.hook_outcomes import HookEnd
     from mcp_actors.elicitation.hooks import Hooks
     from mcp_actors.jsontypes import Json, JsonObject
+    from mcp_actors.tools.permissions import Mode
 
-__all__ = ["After", "Before", "Said", "ToolHooks", "read_said"]
+__all__ = ["After", "Before", "Said", "ToolHooks", "hooks_beside", "read_said"]
 
 logger = logging.getLogger("mcp_actors.model")
 
@@ -205,3 +210,10 @@ def _result_of(output: Json, raw: ToolResult) -> ToolResult:
         case _:
             result = {"content": [{"type": "text", "text": encode(output).decode()}]}
     return ToolResult(encode(result), raw.server, raw.tool)
+
+
+def hooks_beside(runtime: Connected, hooks: Hooks, mode: Mode) -> ToolHooks:
+    """The hooks of a face over this runtime: they run as this program, in its directory and environment."""
+    project = str(Path.cwd())
+    runner = HookRunner(dict(os.environ), project, partial(call_connected, runtime))
+    return ToolHooks(hooks, runner, HookContext(cwd=project, permission_mode=mode))

@@ -20,6 +20,7 @@ __all__ = [
     "Mention",
     "MissingArguments",
     "complete_mention",
+    "complete_words",
     "fill_arguments",
     "parse_command",
     "parse_mentions",
@@ -65,11 +66,18 @@ def complete_mention(fragment: str, candidates: Iterable[tuple[str, str]], limit
 
     Returns:
         ``server:uri``, best first: beginnings, then parts, then letters in their order with gaps.
+
+    Source:
+        S324.
     """
+    return complete_words(fragment, (f"{server}:{uri}" for server, uri in candidates), limit)
+
+
+def complete_words(fragment: str, candidates: Iterable[str], limit: int = 10) -> tuple[str, ...]:
+    """Complete what was typed, as `complete_mention` does, to any of these words."""
     wanted = fragment.casefold()
     ranked: list[tuple[int, int, str]] = []
-    for order, (server, uri) in enumerate(candidates):
-        whole = f"{server}:{uri}"
+    for order, whole in enumerate(candidates):
         rank = _rank(wanted, whole.casefold())
         if rank is not None:
             ranked.append((rank, order, whole))

@@ -32,6 +32,7 @@ __all__ = [
     "READ_RESOURCE",
     "ContentsPlan",
     "HostTool",
+    "contents_as_blocks",
     "list_answer",
     "plan_contents",
     "resource_tools",
@@ -145,3 +146,10 @@ def plan_contents(raw: bytes) -> ContentsPlan:
                 files.append(SaveFile(data, extension_of(kind), kind, "resource"))
         rows.append((row, file))
     return ContentsPlan(tuple(files), tuple(rows))
+
+
+def contents_as_blocks(result: JsonObject) -> list[JsonObject]:
+    """The contents of a ``resources/read`` result as blocks of a result; what is no object is left out."""
+    contents = result.get("contents")
+    items = contents if isinstance(contents, list) else []
+    return [{"type": "resource", "resource": item} for item in items if isinstance(item, dict)]

@@ -65,6 +65,7 @@ CASES = [
     (["read", "lib", "note://pdf", "--output", "raw"], 0, "%PDF-", ""),
     (["read", "lib", "note://one", "--watch", "--times", "1"], 0, "first red", ""),
     (["read", "lib", "note://none"], 1, "", "mcp-actors resources lib lists what there is"),
+    (["read", "lib", "note:on"], 1, "", "did you mean note://one?"),
     (["read", "lib"], 2, "", "SERVER URI"),
     (["read", "nobody", "note://one"], 1, "", "nobody"),
     (["prompts", "lib"], 0, "/mcp__lib__greet <name> [title]  Greets", ""),

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from mcp_actors.cli.showing import (
     Style,
-    contents_as_blocks,
     markdown_of,
     messages_text,
     pictures_of,
@@ -115,10 +114,8 @@ def test_pictures_are_found_wherever_they_are() -> None:
     assert {number: file.extension for number, file in found.items()} == {1: "png", 2: "svg", 4: "png"}
 
 
-def test_contents_and_messages() -> None:
-    """Contents of a resource become blocks; messages of a prompt are told by role; malformed ones are left out."""
-    assert contents_as_blocks({"contents": [{"uri": "x"}, 5]}) == [{"type": "resource", "resource": {"uri": "x"}}]
-    assert contents_as_blocks({}) == []
+def test_messages_are_told_by_role() -> None:
+    """Who speaks, and what is said, pictures and resources in it too; malformed messages are left out (S335)."""
     messages = [{"role": "us\ner", "content": TEXT}, 7, {"role": "assistant", "content": [PICTURE, EMBEDDED]}]
     assert messages_text({"messages": messages}, PIPE) == (
         "us er:\nabc\n\nassistant:\n[image image/png, 28 bytes]\n```\nin"

@@ -9,7 +9,7 @@ import pytest
 from mcp_actors.errors import RemoteProtocolError
 from mcp_actors.tools.items import resources_from_items
 from mcp_actors.tools.permissions import FREE_TOOLS
-from mcp_actors.tools.resource_tools import list_answer, plan_contents, resource_tools
+from mcp_actors.tools.resource_tools import contents_as_blocks, list_answer, plan_contents, resource_tools
 from mcp_actors.tools.schemas import AcceptedSchema, accept_schema
 
 
@@ -63,3 +63,9 @@ def test_a_result_of_the_wrong_shape(raw: bytes) -> None:
     """What is no result is the server's fault."""
     with pytest.raises(RemoteProtocolError):
         plan_contents(raw)
+
+
+def test_contents_become_blocks_of_a_result() -> None:
+    """What is no object is left out."""
+    assert contents_as_blocks({"contents": [{"uri": "x"}, 5]}) == [{"type": "resource", "resource": {"uri": "x"}}]
+    assert contents_as_blocks({}) == []
