@@ -1,21 +1,26 @@
-"""Owns what the log looks like at a door: a handler on standard error whose every line starts with ``[MCP:<server>]``.
+"""Owns what the log looks like at a door: a handler on standard error, or a file, whose every line starts with
+``[MCP:<server>]``.
 
 What this is not: what is logged; rooms with a clock say that. The library itself never configures logging.
 
 Source:
-    S349-S352.
+    S349-S353.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import re
 import sys
+import time
+from pathlib import Path
 from typing import Final
 
+from mcp_actors.cli.exits import UsageError
 from mcp_actors.cli.render import clean, clean_line
 
-__all__ = ["PrefixFormatter", "install_log"]
+__all__ = ["MomentFormatter", "PrefixFormatter", "close_log", "install_log"]
 
 ROOT: Final = "mcp_actors"
 # Stands where no single server is meant.
@@ -27,6 +32,8 @@ _TAGGED: Final = re.compile(r"\[MCP:(.*?)\] ?")
 class PrefixFormatter(logging.Formatter):
     """Writes ``[MCP:<server>] message``, and the same prefix before each further line, tracebacks included."""
 
+    has_moments = False
+
     def format(self, record: logging.LogRecord) -> str:
         """Write one record as one or more lines, cleaned."""
         text = super().format(record)
@@ -37,20 +44,58 @@ class PrefixFormatter(logging.Formatter):
             server = str(getattr(record, "server", None) or FLEET)
         prefix = f"[MCP:{clean_line(server)}]"
         level = "" if record.levelno < logging.WARNING else f"{record.levelname}: "
-        return "\n".join(f"{prefix} {line}" for line in clean(level + text).splitlines() or [""])
+        moment = f"{self.formatTime(record)} " if self.has_moments else ""
+        return "\n".join(f"{prefix} {moment}{line}" for line in clean(level + text).splitlines() or [""])
 
 
-def install_log(*, is_debug: bool) -> None:
-    """Send the package's log to standard error: all of it when debugging, else errors alone.
+class MomentFormatter(PrefixFormatter):
+    """Writes the moment behind the prefix, for a log that is read later."""
+
+    has_moments = True
+
+
+def install_log(*, is_debug: bool, place: str | None = None) -> None:
+    """Send the package's log to standard error or a file: all of it when debugging, else errors alone.
 
     What fails without being an error of ours is told by each verb, so a quieter level would say it twice. The handler
     belongs to the package's own logger: a program's logging is left alone.
+
+    Args:
+        is_debug: log everything.
+        place: a file, which is appended to, or a directory, in which a new file is made; None: standard error.
+
+    Raises:
+        UsageError: it cannot be written there.
+
+    Source:
+        S349-S353.
     """
+    close_log()
     logger = logging.getLogger(ROOT)
-    for old in [handler for handler in logger.handlers if isinstance(handler.formatter, PrefixFormatter)]:
-        logger.removeHandler(old)
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(PrefixFormatter("%(message)s"))
+    handler = logging.StreamHandler(sys.stderr) if place is None else _open_file(place)
+    handler.setFormatter((PrefixFormatter if place is None else MomentFormatter)("%(message)s"))
     logger.addHandler(handler)
     logger.setLevel(logging.DEBUG if is_debug else logging.ERROR)
     logger.propagate = False
+
+
+def close_log() -> None:
+    """Undo `install_log`; a file is closed."""
+    logger = logging.getLogger(ROOT)
+    for old in [handler for handler in logger.handlers if isinstance(handler.formatter, PrefixFormatter)]:
+        logger.removeHandler(old)
+        old.close()
+
+
+def _open_file(place: str) -> logging.FileHandler:
+    """Open the file for this user alone: what servers say is in it."""
+    path = Path(place)
+    try:
+        if place.endswith(os.sep) or path.is_dir():
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # No colon in it: some file systems take none.
+            path /= f"{time.strftime('%Y-%m-%dT%H-%M-%S')}-{os.getpid()}.txt"
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+        return logging.FileHandler(path, encoding="utf-8", errors="backslashreplace")
+    except OSError as exc:
+        raise UsageError(f"--debug-file {place}: {os.strerror(exc.errno) if exc.errno else exc}") from exc

@@ -135,7 +135,7 @@ def load_plan(shared: GlobalOptions, environ: Mapping[str, str] = os.environ) ->
         ConfigError: a file or text given with ``--config`` cannot be used at all, or nothing is left for want of a file
             that can.
     """
-    install_log(is_debug=shared.is_debug)
+    install_log(is_debug=shared.is_debug, place=shared.debug_file)
     settings, warnings = read_settings(environ)
     loaded = read_configuration(shared, environ)
     named = {str(Path.cwd() / config) for config in shared.configs}

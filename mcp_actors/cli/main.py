@@ -42,6 +42,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             output.note(text)
         return exits.code_of(error)
     finally:
+        if any(word.startswith("--debug-file") for word in words):
+            from mcp_actors.cli.debuglog import close_log
+
+            close_log()
         output.close_quietly()
 
 

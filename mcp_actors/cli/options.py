@@ -70,6 +70,8 @@ class GlobalOptions(NamedTuple):
     # Only `configs` count, no file is looked for.
     is_strict: bool = False
     is_debug: bool = False
+    # Where the log goes instead of standard error: a file, or a directory for one file per run (S353).
+    debug_file: str | None = None
     # Run the servers of project files without asking (fault 109).
     approves_project: bool = False
 
@@ -110,6 +112,9 @@ def _add_shared(parser: argparse.ArgumentParser) -> None:
         help="run servers of project .mcp.json files, else disabled (also MCP_ACTORS_APPROVE_PROJECT=1)",
     )
     group.add_argument("--debug", action="store_true", help="log to standard error (also MCP_DEBUG=1)")
+    group.add_argument(
+        "--debug-file", metavar="PATH", help="log to this file instead; in a directory, to a file of each run's own"
+    )
 
 
 def _top_parser() -> _Parser:
@@ -132,10 +137,12 @@ def _merge(before: argparse.Namespace, after: argparse.Namespace, environ: Mappi
     def says_yes(variable: str) -> bool:
         return environ.get(variable, "").strip().lower() in TRUE_WORDS
 
+    debug_file = after.debug_file or before.debug_file
     return GlobalOptions(
         configs=(*before.config, *after.config),
         is_strict=before.strict_config or after.strict_config,
-        is_debug=before.debug or after.debug or says_yes("MCP_DEBUG"),
+        is_debug=before.debug or after.debug or debug_file is not None or says_yes("MCP_DEBUG"),
+        debug_file=debug_file,
         approves_project=before.approve_project or after.approve_project or says_yes("MCP_ACTORS_APPROVE_PROJECT"),
     )
 

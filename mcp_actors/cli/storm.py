@@ -62,7 +62,7 @@ def run_storm(shared: GlobalOptions, own: argparse.Namespace) -> int:
     from mcp_actors.cli.signals import run_interruptibly
     from mcp_actors.config.settings import read_settings
 
-    install_log(is_debug=shared.is_debug)
+    install_log(is_debug=shared.is_debug, place=shared.debug_file)
     settings = read_settings(os.environ).settings
     settings = evolve(
         settings,

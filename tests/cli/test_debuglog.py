@@ -7,6 +7,7 @@ import logging
 import pytest
 
 from mcp_actors.cli.debuglog import PrefixFormatter
+from tests.cli.command import config, run, server, shell
 
 
 def record(message, level=logging.INFO, **extra):
@@ -50,3 +51,53 @@ def test_traceback_has_the_prefix_too():
     assert lines[0] == "[MCP:s] ERROR: crashed"
     assert len(lines) > 2
     assert all(line.startswith("[MCP:s] ") for line in lines)
+
+
+def test_the_log_goes_to_a_private_file_instead(tmp_path):
+    """`--debug-file` is appended to, for this user alone; standard error tells only what the verb tells (S353)."""
+    file = tmp_path / "log.txt"
+    words = ["list", "--debug-file", str(file), *config(one=server())]
+
+    first = run(*words)
+    size = file.stat().st_size
+    second = run(*words)
+
+    assert (first.returncode, second.returncode) == (0, 0)
+    assert "[MCP:" not in first.stderr
+    lines = file.read_text(encoding="utf-8").splitlines()
+    assert all(line.startswith("[MCP:") for line in lines)
+    assert any("connect.complete transport=stdio" in line for line in lines)
+    assert file.stat().st_size > size > 0
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_directory_gets_a_file_of_each_run(tmp_path, is_there):
+    """One that exists, or one that is named with a slash at its end; the file's name has no colon (S353)."""
+    place = tmp_path / "debug"
+    if is_there:
+        place.mkdir()
+
+    assert run("list", "--debug-file", f"{place}" if is_there else f"{place}/", *config(one=server())).returncode == 0
+
+    [file] = place.iterdir()
+    assert (file.suffix, ":" in file.name, file.stat().st_size > 0) == (".txt", False, True)
+
+
+def test_a_log_that_cannot_be_written_is_a_usage_error(tmp_path):
+    """Nothing is started for it."""
+    done = run("list", "--debug-file", str(tmp_path / "none" / "log"), *config(one=server()))
+
+    assert (done.returncode, "No such file" in done.stderr) == (2, True)
+
+
+def test_the_file_tells_why_a_connect_failed(tmp_path):
+    """The last lines of a dead child's standard error stand in the log, each behind its prefix (S350, S352)."""
+    file = tmp_path / "log.txt"
+
+    done = run("list", f"--debug-file={file}", *config(bad=shell("echo no licence >&2; exit 3")))
+
+    lines = [line for line in file.read_text(encoding="utf-8").splitlines() if "no licence" in line]
+    assert done.returncode == 1
+    assert lines
+    assert all(line.startswith("[MCP:bad] ") for line in lines)

@@ -23,6 +23,8 @@ from mcp_actors.cli.options import VERBS, GlobalOptions, parse
         ("list --strict-config", GlobalOptions(is_strict=True)),
         ("--debug list", GlobalOptions(is_debug=True)),
         ("list --debug --json", GlobalOptions(is_debug=True)),
+        ("list --debug-file f", GlobalOptions(is_debug=True, debug_file="f")),
+        ("--debug-file f list --debug-file g", GlobalOptions(is_debug=True, debug_file="g")),
         ("--approve-project list", GlobalOptions(approves_project=True)),
         ("list --json --approve-project", GlobalOptions(approves_project=True)),
         ("--config list list", GlobalOptions(configs=("list",))),
