@@ -309,7 +309,7 @@ class ServerAuth:
                 credentials = await self._visit(prompter, errand)
             await self.keeper.adopt(credentials)
             await self._forget_memory()
-            log.info("Signed in to %s at %s", self.name, host_of(credentials.issuer))
+            log.info("[MCP:%s] signed in at %s", self.name, host_of(credentials.issuer))
             return credentials
 
     async def _visit(self, prompter: Prompter, errand: Errand) -> Credentials:

@@ -201,4 +201,4 @@ class Questions:
 
 
 def _note(event: ElicitorEvent) -> None:
-    logger.debug("= %s", type(event).__name__)
+    logger.debug("[MCP:%s] = %s", event.server, type(event).__name__)

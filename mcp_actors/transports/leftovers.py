@@ -151,7 +151,7 @@ async def sweep(directory: Path, settings: Settings, *, hurry: ladder.Hurry | No
 
     async def stop(path: Path, leftover: Leftover) -> None:
         tree = _LeftoverTree(leftover)
-        _log.info("stopping a leftover of a previous run server=%s pid=%d", leftover.server, leftover.pid)
+        _log.info("[MCP:%s] stopping a leftover of a previous run pid=%d", leftover.server, leftover.pid)
         await ladder.climb(tree, ladder.rungs(settings), hurry or ladder.Hurry())
         if tree.is_gone():
             stopped.append(leftover)

@@ -268,7 +268,7 @@ class StdioTransport:
                     if self.on_stderr is not None:
                         self.on_stderr(line)
                     else:
-                        _log.debug("%s stderr %s", self.spec.name, line)
+                        _log.debug("[MCP:%s] stderr %s", self.spec.name, line)
                 await trio.lowlevel.checkpoint()
             pipe.ended.set()
 
