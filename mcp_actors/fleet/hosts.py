@@ -24,7 +24,7 @@ from mcp_actors.actors.asking import Asking
 from mcp_actors.actors.elicitor import Elicitor
 from mcp_actors.actors.hook_runners import HookRunner, call_connected
 from mcp_actors.actors.hosting import Host
-from mcp_actors.actors.questions import AnswerQuestion, CompleteUrl, WithdrawQuestions
+from mcp_actors.actors.questions import AnswerQuestion, CompleteUrl, DialogOpened, QuestionQueued, WithdrawQuestions
 from mcp_actors.elicitation.requests import Kind, RefusedRequest
 from mcp_actors.errors import ActorGone, MailboxFull, RpcError, ServerNotReady
 
@@ -201,4 +201,5 @@ class Questions:
 
 
 def _note(event: ElicitorEvent) -> None:
-    logger.debug("[MCP:%s] = %s", event.server, type(event).__name__)
+    server = event.question.request.server if isinstance(event, QuestionQueued | DialogOpened) else event.server
+    logger.debug("[MCP:%s] = %s", server, type(event).__name__)
