@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mcp_actors.actors.prompters import CallablePrompter
     from mcp_actors.actors.registry import StatusChange, Watcher
     from mcp_actors.actors.slots import Progress
+    from mcp_actors.actors.telemetry import connection_event
     from mcp_actors.config.changes import Applied
     from mcp_actors.config.settings import Settings
     from mcp_actors.config.sources import SourceReading
@@ -168,6 +169,7 @@ __all__ = [
     "UnknownTool",
     "UnsupportedRevision",
     "Watcher",
+    "connection_event",
     "join_connectors",
     "keep_reloading",
     "load_config",
@@ -184,6 +186,7 @@ _HOMES = {
     "actors.prompters": ("CallablePrompter",),
     "actors.registry": ("StatusChange", "Watcher"),
     "actors.slots": ("Progress",),
+    "actors.telemetry": ("connection_event",),
     "config.changes": ("Applied",),
     "config.settings": ("Settings",),
     "config.sources": ("SourceReading",),

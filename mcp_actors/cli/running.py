@@ -1,6 +1,7 @@
 """Owns the verb ``run``: the fleet alive in the foreground, as a unit file starts it.
 
-What this is not: a daemon. It does not fork and is asked nothing; its log is standard error. All it writes is the
+What this is not: a daemon. It does not fork and is asked nothing; its log is standard error, its events (``--json``)
+standard output. All it writes is the
 journal of its living children, so that the next ``run`` stops what a killed one left behind.
 
 SIGTERM ends it with 0, as a unit file expects, SIGINT with 130; a second signal hurries the stop (`signals`). SIGHUP
@@ -9,6 +10,7 @@ has it read its configuration again, unless it comes because the terminal went a
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -19,17 +21,18 @@ from mcp_actors.cli import exits, output
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import trio
 
     from mcp_actors.actors.lifecycle import ServerStatus
+    from mcp_actors.actors.registry import StatusChange
     from mcp_actors.cli.fleet import Plan
     from mcp_actors.cli.options import GlobalOptions
     from mcp_actors.fleet.configured import Fleet
     from mcp_actors.runtime import Runtime
 
-__all__ = ["change_line", "configure_run", "run_run"]
+__all__ = ["change_line", "configure_run", "login_notice", "run_run"]
 
 _CODES: Final[Mapping[int, int]] = {signal.SIGTERM: exits.OK, signal.SIGINT: exits.INTERRUPTED}
 # Phases that are news although the state stays.
@@ -43,6 +46,9 @@ def configure_run(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="read the configuration again whenever a file of it changes",
     )
+    parser.add_argument(
+        "--json", action="store_true", help="print each connection made, failed or lost as a line of JSON"
+    )
 
 
 def run_run(shared: GlobalOptions, own: argparse.Namespace) -> int:
@@ -52,12 +58,12 @@ def run_run(shared: GlobalOptions, own: argparse.Namespace) -> int:
 
     plan = load_plan(shared)
     began = time.monotonic()
-    code = run_interruptibly(partial(_run, shared, plan, is_watching=own.watch), _CODES)
+    code = run_interruptibly(partial(_run, shared, plan, is_watching=own.watch, has_events=own.json), _CODES)
     _say(f"stopped; it ran for {time.monotonic() - began:.1f} s")
     return code
 
 
-async def _run(shared: GlobalOptions, plan: Plan, *, is_watching: bool) -> NoReturn:
+async def _run(shared: GlobalOptions, plan: Plan, *, is_watching: bool, has_events: bool) -> NoReturn:
     import trio
 
     from mcp_actors.cli.configured import read_configuration
@@ -77,7 +83,7 @@ async def _run(shared: GlobalOptions, plan: Plan, *, is_watching: bool) -> NoRet
             nursery.start_soon(_reload_on_hangup, runtime, nursery)
         if is_watching:
             nursery.start_soon(partial(keep_reloading, runtime, then=_reload))
-        await _tell_changes(runtime, plan.names)
+        await _tell_changes(runtime, plan.names, _emit_event if has_events else None)
 
 
 async def _reload_on_hangup(runtime: Runtime, nursery: trio.Nursery) -> None:
@@ -104,7 +110,9 @@ async def _reload(runtime: Fleet) -> None:
     _say(f"reloaded: {changes}")
 
 
-async def _tell_changes(runtime: Runtime, names: Sequence[str]) -> NoReturn:
+async def _tell_changes(
+    runtime: Runtime, names: Sequence[str], emit: Callable[[StatusChange], None] | None
+) -> NoReturn:
     """Log each change, and once that every server was tried. Runs until cancelled."""
     # Name -> the status that its last line told of.
     told: dict[str, ServerStatus] = {}
@@ -117,11 +125,33 @@ async def _tell_changes(runtime: Runtime, names: Sequence[str]) -> NoReturn:
             if not is_told and all(name in told and _is_tried(told[name]) for name in names):
                 is_told = True
                 _say(_summary(told.values()))
+                _say(login_notice(told.values()))
             change = await anext(changes)
+            if emit is not None:
+                emit(change)
             old, new = told.pop(change.name, None), change.new
             _say(change_line(old, new))
             if new is not None:
                 told[new.name] = new
+
+
+def _emit_event(change: StatusChange) -> None:
+    from mcp_actors.actors.telemetry import connection_event
+
+    event = connection_event(change, has_names=True)
+    if event is not None:
+        output.emit(json.dumps({"timestamp": time.time(), **event}))
+
+
+def login_notice(statuses: Iterable[ServerStatus]) -> str | None:
+    """Say once which servers wait for a login, however many; None when none does (S269)."""
+    from mcp_actors.cli.render import clean_line
+
+    names = [clean_line(status.name) for status in statuses if status.state == "needs-auth"]
+    if not names:
+        return None
+    servers = "1 server waits for a login" if len(names) == 1 else f"{len(names)} servers wait for a login"
+    return f"{servers}: " + ", ".join(f"mcp-actors login {name}" for name in names)
 
 
 def _is_tried(status: ServerStatus) -> bool:

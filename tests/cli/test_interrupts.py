@@ -57,6 +57,20 @@ def test_run_stops_cleanly(number, code):
     assert not any(is_alive(child) for child in children)
 
 
+def test_run_prints_events_as_they_come():
+    """With --json each connection is a line of JSON on standard output, in the field's names, at once (S364)."""
+    with start("run", "--json", *config(clock=CLOCK, bad={"command": "/nonexistent"})) as process:
+        events = [json.loads(process.stdout.readline()) for _ in range(2)]
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=PATIENCE)
+
+    told = {event["server_name"]: (event["event"], event["status"], event.get("error_code")) for event in events}
+    assert told == {
+        "clock": ("mcp_server_connection", "connected", None),
+        "bad": ("mcp_server_connection", "failed", "refused"),
+    }
+
+
 @pytest.mark.parametrize("words", [(), ("--watch",)], ids=["HUP", "watch"])
 def test_run_follows_its_configuration(words, tmp_path):
     """On SIGHUP, or by itself with --watch: the new server comes, the other stays; a broken file is told of."""

@@ -6,7 +6,7 @@ import pytest
 from attrs import evolve
 
 from mcp_actors.actors.lifecycle import Phase, ServerState, ServerStatus
-from mcp_actors.cli.running import change_line
+from mcp_actors.cli.running import change_line, login_notice
 
 QUEUED = ServerStatus("s", ServerState.PENDING, Phase.QUEUED, "queued", transport="stdio", scope="user")
 CONNECTING = evolve(QUEUED, phase=Phase.CONNECTING, reason="connecting")
@@ -42,3 +42,23 @@ FAILED = evolve(QUEUED, state=ServerState.FAILED, phase=Phase.PARKED, reason="cr
 def test_change_line(old, new, line):
     """A change of state is one line; what only moves within a state is none."""
     assert change_line(old, new) == line
+
+
+WAITING = evolve(QUEUED, state=ServerState.NEEDS_AUTH, phase=Phase.PARKED, reason="needs-auth")
+
+
+@pytest.mark.parametrize(
+    ("statuses", "notice"),
+    [
+        ((), None),
+        ((UP, FAILED), None),
+        ((UP, WAITING), "1 server waits for a login: mcp-actors login s"),
+        (
+            (WAITING, UP, evolve(WAITING, name="t")),
+            "2 servers wait for a login: mcp-actors login s, mcp-actors login t",
+        ),
+    ],
+)
+def test_servers_that_wait_for_a_login_are_told_in_one_notice(statuses, notice):
+    """However many there are, one line says how many and what to run (S269)."""
+    assert login_notice(statuses) == notice
