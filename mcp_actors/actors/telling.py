@@ -6,6 +6,7 @@ What this is not: its states and reason codes (`lifecycle`), nor what follows fr
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
@@ -26,6 +27,7 @@ REMEDIES: Final[dict[str, str]] = {
     "needs-auth": "log in: mcp-actors login {name}",
     "crash-loop": "see its error, then restart it",
     "gave-up": "see its error, then restart it",
+    "timeout": "see what it says with --debug, or give it longer: MCP_TIMEOUT is in milliseconds",
     "refused": "correct its configuration, then restart it",
     "user": "enable it",
     "pending-approval": "look at it and allow it: mcp-actors approve {name}",
@@ -61,7 +63,7 @@ def remedy_for(reason: str, spec: ServerSpec, told: str | None = None) -> str | 
             if target.has_credentials:
                 return OWN_REMEDY
     remedy = REMEDIES.get(reason)
-    return None if remedy is None else remedy.format(name=spec.name)
+    return None if remedy is None else remedy.format(name=shlex.quote(spec.name))
 
 
 def capability_summary(info: ServerInfo) -> str:

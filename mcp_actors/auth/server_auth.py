@@ -174,7 +174,7 @@ class ServerAuth:
     @property
     def remedy(self) -> str:
         """The command that a person runs to sign in."""
-        return f"sign in with: mcp-actors login {self.name}"
+        return f"sign in with: mcp-actors login {shlex.quote(self.name)}"
 
     # ── meeting demands ──────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import time
 from functools import partial
@@ -151,7 +152,7 @@ def login_notice(statuses: Iterable[ServerStatus]) -> str | None:
     if not names:
         return None
     servers = "1 server waits for a login" if len(names) == 1 else f"{len(names)} servers wait for a login"
-    return f"{servers}: " + ", ".join(f"mcp-actors login {name}" for name in names)
+    return f"{servers}: " + ", ".join(f"mcp-actors login {shlex.quote(name)}" for name in names)
 
 
 def _is_tried(status: ServerStatus) -> bool:

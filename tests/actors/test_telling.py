@@ -14,6 +14,7 @@ REMOTE = ServerSpec("srv", RemoteTarget("https://h.example.com/mcp"))
 HELPED = ServerSpec("srv", RemoteTarget("https://h.example.com/mcp", headers_helper="print-token"))
 KEYED = ServerSpec("srv", RemoteTarget("https://h.example.com/mcp", headers={"authorization": "Bearer x"}))
 SOCKET = ServerSpec("srv", RemoteTarget("wss://h.example.com/mcp", transport=TransportName.WS))
+BLANK = ServerSpec("my server", StdioTarget("npx"))
 TOLD = "sign in with: mcp-actors login srv --scopes write"
 
 
@@ -26,6 +27,7 @@ TOLD = "sign in with: mcp-actors login srv --scopes write"
         ("needs-auth", KEYED, None, OWN_REMEDY),
         ("needs-auth", SOCKET, None, "put the header that it wants into its entry"),
         ("pending-approval", PROGRAM, None, "look at it and allow it: mcp-actors approve srv"),
+        ("pending-approval", BLANK, None, "look at it and allow it: mcp-actors approve 'my server'"),
         ("gave-up", PROGRAM, TOLD, "see its error, then restart it"),
         ("ready", REMOTE, TOLD, None),
     ],
