@@ -160,6 +160,8 @@ class Registry:
                         self._apply(envelope.message)
                         self._publish()
                         envelope.resolve()
+                if self._touched:  # applied in a window that did not end
+                    self._publish()
                 self._is_over = True
                 self._published.set()
                 for watcher in self._watchers:
@@ -214,7 +216,11 @@ class Registry:
             watcher.notice(change)
 
     def _publish(self) -> None:
-        """Make one new snapshot of the last one; costs work for the servers that changed, and copies of the tables."""
+        """Make one new snapshot of the last one; costs work for the servers that changed, and copies of the tables.
+
+        Source:
+            S366-S372: tools, resources, prompts and connections together (S369); the last one is untouched (S370).
+        """
         previous = self.snapshot
         servers = dict(previous.servers)
         offers: dict[str, tuple[Tool, ...] | None] = {}

@@ -1,0 +1,129 @@
+"""Tests of `actors.registry`: what is told is collected for a window and published whole."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+
+import pytest
+import trio
+from attrs import evolve
+from trio.testing import wait_all_tasks_blocked
+
+from mcp_actors.actors.lifecycle import Phase, ServerState, ServerStatus
+from mcp_actors.actors.messages import Flush, Listing, ServerListed, ServerRemoved, StatusChanged
+from mcp_actors.actors.registry import Registry
+from mcp_actors.errors import ActorGone
+from mcp_actors.tools.catalog import tools_from_items
+
+WINDOW = 0.016
+
+
+def up(name, generation=1):
+    return ServerStatus(
+        name, ServerState.CONNECTED, Phase.READY, "ready", transport="stdio", scope="user", generation=generation
+    )
+
+
+def listed(name, *tools, generation=1):
+    items = [b'{"name":"%s","inputSchema":{}}' % tool.encode() for tool in tools]
+    listing = Listing(tools_from_items(name, items)[0], (b'{"uri":"x://a"}',), (b'{"name":"p"}',))
+    return ServerListed(name, generation, listing)
+
+
+@asynccontextmanager
+async def running():
+    registry = Registry(window=WINDOW)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(registry.run)
+        yield registry
+        nursery.cancel_scope.cancel()
+
+
+async def tell(registry, *messages):
+    for message in messages:
+        await registry.mailbox.ref.tell(message)
+    await wait_all_tasks_blocked()
+
+
+def names(registry):
+    return sorted(registry.snapshot.catalog.tools)
+
+
+async def test_updates_of_one_window_are_published_once(autojump_clock):
+    """The window begins with the first update, later ones do not extend it; one snapshot holds all (S366, S368)."""
+    async with running() as registry:
+        await tell(registry, StatusChanged(up("a"), object()), listed("a", "one"))
+        await trio.sleep(WINDOW * 0.75)
+        await tell(registry, StatusChanged(up("b"), object()), listed("b", "two"))
+        before = registry.snapshot.version
+        await trio.sleep(WINDOW * 0.5)
+
+        assert (before, registry.snapshot.version) == (0, 1)
+        assert names(registry) == ["mcp__a__one", "mcp__b__two"]
+
+
+async def test_a_server_that_is_told_of_twice_has_its_last_lists(autojump_clock):
+    """Its lists replace what was known of it; another's, whose name begins alike, are left alone (S367, S368)."""
+    async with running() as registry:
+        await tell(registry, StatusChanged(up("git"), object()), listed("git", "old"))
+        await tell(registry, StatusChanged(up("github"), object()), listed("github", "other"), listed("git", "new"))
+        await registry.mailbox.ref.ask(Flush())
+
+        assert names(registry) == ["mcp__git__new", "mcp__github__other"]
+
+
+async def test_everything_of_a_server_comes_and_goes_together(autojump_clock):
+    """Tools, resources, prompts and the connection stand in one snapshot, and none of them in the next (S369, S371)."""
+    async with running() as registry:
+        connection = object()
+        await tell(registry, StatusChanged(up("a"), connection), listed("a", "one"))
+        await registry.mailbox.ref.ask(Flush())
+        there = registry.snapshot
+        down = evolve(up("a"), state=ServerState.FAILED, phase=Phase.PARKED, reason="exit")
+        await tell(registry, StatusChanged(down))
+        await registry.mailbox.ref.ask(Flush())
+        gone = registry.snapshot
+
+    assert (there.connections["a"], len(there.listings["a"].resources), len(there.listings["a"].prompts)) == (
+        connection,
+        1,
+        1,
+    )
+    assert (there.servers["a"].tools, there.servers["a"].resources, there.servers["a"].prompts) == (1, 1, 1)
+    assert (dict(gone.connections), dict(gone.listings), dict(gone.catalog.tools)) == ({}, {}, {})
+    assert gone.servers["a"].state == "failed"
+
+
+async def test_what_was_published_never_changes(autojump_clock):
+    """Who holds a snapshot sees what it was; the next one is another value (S370)."""
+    async with running() as registry:
+        await tell(registry, StatusChanged(up("a"), object()), listed("a", "one"))
+        await registry.mailbox.ref.ask(Flush())
+        held = registry.snapshot
+        seen = (dict(held.servers), dict(held.connections), dict(held.listings), dict(held.catalog.tools))
+        await tell(registry, listed("a", "two"), ServerRemoved("a"))
+        await registry.mailbox.ref.ask(Flush())
+
+    assert seen == (dict(held.servers), dict(held.connections), dict(held.listings), dict(held.catalog.tools))
+    assert registry.snapshot is not held
+    assert dict(registry.snapshot.servers) == {}
+
+
+async def test_lists_of_an_older_connection_do_not_count(autojump_clock):
+    """What a connection fetched before the server got another one is not published (S126)."""
+    async with running() as registry:
+        await tell(registry, StatusChanged(up("a", generation=2), object()), listed("a", "late", generation=1))
+        await registry.mailbox.ref.ask(Flush())
+
+        assert names(registry) == []
+
+
+async def test_what_was_told_before_the_end_is_published(autojump_clock):
+    """Closing publishes what waits, and whoever waits for more is told that there is none (S372)."""
+    async with running() as registry:
+        await tell(registry, StatusChanged(up("a"), object()))
+        registry.mailbox.ref.tell_nowait(StatusChanged(up("b"), object()))
+
+    assert list(registry.snapshot.servers) == ["a", "b"]
+    with pytest.raises(ActorGone):
+        await registry.wait_published()
