@@ -113,3 +113,12 @@ def test_links_between_files_are_not_broken() -> None:
     for page in (ROOT / "README.md", ROOT / "benchmarks" / "README.md"):
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text("utf-8")):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_list_of_what_goes_wrong_has_its_questions() -> None:
+    """No connect, no tools, clashing names, variables, the two timeouts; README leads there (S363)."""
+    page = (ROOT / "docs" / "troubleshooting.rst").read_text("utf-8")
+
+    words = ("does not connect", "MCP_DEBUG", "no tools", "underscore", "${VAR}", "MCP_TIMEOUT", "MCP_TOOL_TIMEOUT")
+    assert [word for word in words if word not in page] == []
+    assert "docs/troubleshooting.rst" in (ROOT / "README.md").read_text("utf-8")

@@ -194,7 +194,7 @@ async def test_a_slow_call_does_not_hold_up_others(autojump_clock: object) -> No
 
 
 async def test_one_mute_server_holds_up_no_other(autojump_clock: object) -> None:
-    """S171, fault 88, invariant 4: twenty servers are ready at once beside a mute one, which fails by itself."""
+    """S171, S410, fault 88, invariant 4: twenty servers are ready at once beside a mute one, which fails by itself."""
     mute = echo_server(revisions=LEGACY_REVISIONS)
     mute.silence("initialize")
     specs = [spec("mute", mute), *(spec(f"s{number}", echo_server()) for number in range(20))]
@@ -389,7 +389,7 @@ async def test_a_parked_server_is_probed_where_its_policy_says_so(autojump_clock
 
 @pytest.mark.deadline(200_000)
 async def test_backoff_follows_the_policy_and_a_connection_ends_it(autojump_clock: object) -> None:
-    """S116: tries come after 1, 2, 4 s; the status says when the next is due."""
+    """S116, S411: tries come after 1, 2, 4 s; the status says when the next is due."""
     server = echo_server()
     server.die_on("server/discover", times=3)
     server.die_on("initialize", times=3)

@@ -135,7 +135,7 @@ class Asking:
             Safe. A question is withdrawn and its dialog closed.
 
         Source:
-            S282-S297, F08, F11, faults 75 and 76.
+            S282-S297 (S285: known before the handshake), F08, F11, faults 75 and 76.
         """
         if method not in self.methods:
             return RefusedRequest(METHOD_NOT_FOUND, "Method not found")

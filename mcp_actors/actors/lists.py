@@ -9,7 +9,7 @@ Rules.
 3. Refreshes keep a distance, which grows while the server goes on changing: one that announces a change with each list
    that it gives would be asked for ever, as fast as it can answer.
 4. A failed refresh keeps the old list and says so; a failed first fetch leaves the server connected, flagged, and so
-   does an empty list of tools (S153, S155).
+   does an empty list of tools (S153, S155, S336).
 5. What was listed lives and dies with its connection, one list of each kind: there is no other memory of it that could
    grow or go stale (S151).
 """

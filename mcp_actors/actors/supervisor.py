@@ -4,7 +4,7 @@ What this is not: what happens within a child's life (`child`), nor the decision
 
 Rules.
 
-1. One child per name; a bug in one never cancels a sibling (S135): its task takes its own lives' errors apart.
+1. One child per name; a bug in one never cancels a sibling (S135, S410): its task takes its own lives' errors apart.
 2. Permits are two sliding pools, local and remote (S105); a child takes one when an attempt starts and gives it back at
    READY, so waiting costs no connect timeout and a slow server holds up no more than its own place.
 3. The loop never waits on a peer: what can take long runs in the supervisor's nursery (mailbox, law 7).

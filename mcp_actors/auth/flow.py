@@ -239,7 +239,7 @@ def authorization_url(
         AuthFailed: it must not be opened (fault 105).
 
     Source:
-        RFC 6749, 4.1.1; RFC 7636, 4.3; RFC 8707, 2: `resource` as published (D06, fault 60).
+        RFC 6749, 4.1.1; RFC 7636, 4.3; RFC 8707, 2: `resource` as published (S262, D06, fault 60).
     """
     endpoint = check_url(found.server.authorization_endpoint or "", "authorization_endpoint")
     fields = {

@@ -4,7 +4,7 @@
 What this is not: what is logged; rooms with a clock say that. The library itself never configures logging.
 
 Source:
-    S349-S353.
+    S349, S350, S351, S352, S353.
 """
 
 from __future__ import annotations

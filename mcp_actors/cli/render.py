@@ -83,7 +83,7 @@ def seconds_text(seconds: float | None) -> str:
 
 
 def server_row(status: ServerStatus) -> dict[str, Json]:
-    """One server of ``list --json``; `elapsed_ms` is from the permit to the last list, null when it never connected."""
+    """One server of ``list --json`` (S337); `elapsed_ms`: permit to last list, null if it never connected."""
     parts = (status.connect_seconds, status.list_seconds)
     known = [part for part in parts if part is not None]
     return {

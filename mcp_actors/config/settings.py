@@ -64,7 +64,7 @@ def read_settings(environ: Mapping[str, str]) -> SettingsRead:
         The settings and the warnings, in the order of the table in docs/reference.
 
     Source:
-        S105, S107, S199, S349, S355-S357, S365.
+        S105, S107, S199, S201, S349, S355, S356, S357, S359, S362, S365.
     """
     warnings: list[str] = []
 

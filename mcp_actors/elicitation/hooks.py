@@ -267,7 +267,7 @@ def hook_input(context: HookContext, request: InputRequest, answer: Answer | Non
     """Write what a hook reads: about the question, or with an `answer` about that.
 
     Source:
-        S304-S306.
+        S304, S305, S306.
     """
     told: dict[str, Json] = {
         **context.told(HookEvent.ELICITATION if answer is None else HookEvent.ELICITATION_RESULT),

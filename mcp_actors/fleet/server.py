@@ -194,7 +194,7 @@ class Server:
     async def get_prompt(
         self, name: str, arguments: Mapping[str, str] | None = None, *, timeout: float | None = None
     ) -> JsonObject:
-        """Fill a prompt; the result as sent, with ``messages``. Cancellation: safe."""
+        """Fill a prompt; the result as sent, with ``messages`` (S335: `Composer`). Cancellation: safe."""
         return await self._ask("prompts/get", {"name": name, "arguments": dict(arguments or {})}, timeout=timeout)
 
     async def complete(
@@ -215,7 +215,7 @@ class Server:
             Safe.
 
         Source:
-            F18.
+            S339, F18.
         """
         params: dict[str, JsonObject] = {"ref": ref, "argument": {"name": argument, "value": value}}
         if context:
@@ -275,8 +275,8 @@ class Server:
     async def watch_resource(self, uri: str) -> AsyncIterator[ResourceWatcher]:
         """Iterate over the changes of a resource, and of those below it, while the block runs.
 
-        Subscribed in the era's way, again after every reconnect (F01, F04, A10). Nothing is replayed: read it after you
-        began to watch.
+        Subscribed in the era's way, again after every reconnect (S329, F01, F04, A10). Nothing is replayed: read it
+        after you began to watch.
 
         Cancellation:
             Safe; leaving the block unsubscribes.

@@ -145,7 +145,7 @@ def read_params(raw: bytes) -> JsonObject:
 
 
 def read_error(raw: bytes, http_status: int | None = None) -> RpcError | RemoteProtocolError:
-    """Read the `error` member of an answer. One that is malformed is an error too, of another class."""
+    """Read the `error` member of an answer, whatever its code (S412). A malformed one is an error of another class."""
     try:
         error = decode(raw)
     except RemoteProtocolError as exc:

@@ -140,7 +140,7 @@ def render_result(text: str, width: int | None = None) -> Rendered:
         width: columns to wrap flat values at; None: no wrapping. Tiers 1 and 3 leave wrapping to the output.
 
     Source:
-        S340-S347.
+        S340-S347 (S342: why there are tiers at all).
     """
     found = _parse(text)
     if found:

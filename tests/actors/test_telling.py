@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from mcp_actors.actors.telling import OWN_REMEDY, describe_end, remedy_for
+from mcp_actors.actors.telling import OWN_REMEDY, capability_summary, describe_end, remedy_for
 from mcp_actors.config.specs import RemoteTarget, ServerSpec, StdioTarget, TransportName
 from mcp_actors.errors import AuthRequired, ConnectFailed, RemoteProtocolError
+from mcp_actors.protocol.types import Era, ServerInfo
 from mcp_actors.transports.base import Diagnostics
 
 PROGRAM = ServerSpec("srv", StdioTarget("npx"))
@@ -50,3 +53,23 @@ def test_a_remedy_fits_the_server(reason: str, spec: ServerSpec, told: str | Non
 def test_an_end_is_told_once(error: BaseException | None, text: str | None) -> None:
     """The remedy is no part of the error: a status has it beside (S417)."""
     assert describe_end(error, Diagnostics(), 30) == text
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "told"),
+    [
+        ({}, (False, False, False, False)),
+        ({"tools": {}, "prompts": {"listChanged": True}}, (True, True, False, False)),
+        ({"resources": {"subscribe": True}}, (False, False, True, True)),
+        ({"resources": {"subscribe": "yes"}}, (False, False, True, False)),
+    ],
+)
+def test_the_capabilities_are_told_in_one_line(capabilities, told) -> None:
+    """Booleans and the server's version, as JSON without blanks, subscriptions too (S329, S351)."""
+    info = ServerInfo("2025-11-25", Era.LEGACY, capabilities, {"name": "s", "version": "1.2"})
+
+    text = capability_summary(info)
+
+    assert " " not in text
+    names = ("hasTools", "hasPrompts", "hasResources", "hasResourceSubscribe")
+    assert json.loads(text) == {**dict(zip(names, told, strict=True)), "serverVersion": "1.2"}

@@ -27,7 +27,7 @@ def errand(**changes):
 
 
 def test_a_sign_in_makes_these_requests_in_this_order():
-    """Discovery, registration, visit, token; PKCE, state and resource are right (D05-D07, D10)."""
+    """Discovery, registration, visit, token; PKCE, state and resource are right (S262, D05-D07, D10)."""
     world = World()
 
     credentials = world.play(log_in(errand()))
@@ -53,7 +53,7 @@ def test_a_sign_in_makes_these_requests_in_this_order():
 
 @pytest.mark.parametrize("resource", ["https://mcp.example.com", "https://mcp.example.com/", MCP])
 def test_the_resource_is_sent_as_published(resource):
-    """Byte for byte, in both requests (fault 60)."""
+    """Byte for byte, in both requests (S262, fault 60)."""
     world = World({PRM: answer(resource_document(resource))})
 
     world.play(log_in(errand()))
@@ -83,7 +83,7 @@ IDENTITIES = [
 
 @pytest.mark.parametrize(("options", "document", "client_id", "registrations"), IDENTITIES)
 def test_identities_are_settled_in_order(options, document, client_id, registrations):
-    """Configured, then a metadata document where it is taken, then registration (D09, fault 61)."""
+    """Configured, then a metadata document where it is taken, then registration (S261, D09, fault 61)."""
     world = World({META: answer(server_document(**document))})
 
     world.play(log_in(errand(options=AuthOptions(**options))))
@@ -259,7 +259,7 @@ LANDINGS = [
 
 @pytest.mark.parametrize(("server", "query", "expected"), LANDINGS)
 def test_a_landing_is_judged_before_its_code_is_used(server, query, expected):
-    """State, then iss by the four-row table with plain comparison, then the error, then the code (D07, D08)."""
+    """State, then iss by the four-row table with plain comparison, then the error, then the code (S266, D07)."""
     url = f"{REDIRECT}?{query}"
     if not isinstance(expected, Refusal):
         assert read_landing(url, server, state="s") == expected

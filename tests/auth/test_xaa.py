@@ -86,7 +86,7 @@ class Office:
 
 
 async def test_one_company_login_opens_a_server_without_a_page():
-    """Legs 0 to 2 with the parameters that the extension wants (S271-S277, D18)."""
+    """Legs 0 to 2 with the parameters that the extension wants (S270, S271, S273, S276, D18)."""
     office = Office()
     await office.sign_in()
 

@@ -17,6 +17,7 @@ from mcp_actors.cli.showing import (
     text_of,
 )
 from mcp_actors.protocol.jsonrpc import encode
+from mcp_actors.tools.blocks import plan_result
 from mcp_actors.tools.results import ToolResult
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
@@ -121,3 +122,15 @@ def test_messages_are_told_by_role() -> None:
         "us er:\nabc\n\nassistant:\n[image image/png, 28 bytes]\n```\nin"
     )
     assert messages_text({"messages": "none"}, PIPE) == ""
+
+
+def test_what_a_terminal_shows_changes_nothing_for_a_model() -> None:
+    """Unwrapping is for people: a model and a program get the text as the server sent it (S341, S342, S345)."""
+    sent = '{"messages": "one\\ntwo", "ok": true}'
+    result = ToolResult(encode({"content": [{"type": "text", "text": sent}]}))
+
+    shown = text_of(result, TERMINAL, {})
+
+    assert "one\ntwo" in shown
+    assert [block.text for block in plan_result(result).finish([]).blocks] == [sent]
+    assert result.text == sent

@@ -32,7 +32,7 @@ def test_an_empty_environment_gives_the_defaults():
     ],
 )
 def test_the_clocks_of_a_call_have_floors(text, field, value):
-    """Too short is raised to a second, zero turns idle off, and what is no number is the default (S199, S201)."""
+    """Too short is raised to a second, zero turns idle off, and what is no number is the default (S199, S201, S359)."""
     name = {"call_timeout": "MCP_TOOL_TIMEOUT", "idle_timeout": "CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT"}[field]
 
     settings, warnings = read_settings({name: text})
@@ -40,3 +40,24 @@ def test_the_clocks_of_a_call_have_floors(text, field, value):
     assert getattr(settings, field) == value
     is_number = text.strip().isdigit() and (field == "idle_timeout" or int(text))
     assert [name in warning for warning in warnings] == ([] if is_number else [True])
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "default", "text", "value"),
+    [
+        ("MCP_TIMEOUT", "connect_timeout", 30.0, "60000", 60.0),
+        ("MCP_TOOL_TIMEOUT", "call_timeout", 100_000.0, "5000", 5.0),
+        ("MCP_SERVER_CONNECTION_BATCH_SIZE", "local_batch", 3, "7", 7),
+        ("MCP_REMOTE_SERVER_CONNECTION_BATCH_SIZE", "remote_batch", 20, "50", 50),
+    ],
+)
+@pytest.mark.parametrize("bad", ["abc", "-1", "0", "inf", "nan", ""])
+def test_numbers_of_the_environment(name, field, default, text, value, bad):
+    """Each variable sets its number; what is no positive number is told once (S355, S356, S357, S365)."""
+    assert getattr(Settings(), field) == default
+    assert getattr(read_settings({name: text}).settings, field) == value
+
+    settings, warnings = read_settings({name: bad})
+
+    assert getattr(settings, field) == default
+    assert [name in warning for warning in warnings] == [True]

@@ -196,7 +196,7 @@ COMMON = {"session_id": "s", "transcript_path": "", "cwd": "/w", "permission_mod
     ],
 )
 def test_what_a_hook_is_told(request_, answer, told):
-    """The documented fields in snake case, those of the event and the common ones (S304-S306)."""
+    """The documented fields in snake case, those of the event and the common ones (S304, S305, S306)."""
     assert hook_input(HookContext(session_id="s", cwd="/w"), request_, answer) == COMMON | told
 
 

@@ -91,7 +91,7 @@ def test_what_cannot_be_asked_is_refused(params, kinds):
     ],
 )
 def test_content_goes_with_acceptance_only(answer, result):
-    """Only an accepted answer carries content (S289)."""
+    """Accept, decline or cancel; only an accepted answer carries content (S289, S291)."""
     assert result == answer.result()
 
 

@@ -104,7 +104,7 @@ def test_user_and_local_servers_are_in_one_file(project: Path, home: Path) -> No
 
 
 def test_claude_config_dir_moves_the_file(project: Path, home: Path, tmp_path: Path) -> None:
-    """CLAUDE_CONFIG_DIR names the directory of `.claude.json` (S042)."""
+    """CLAUDE_CONFIG_DIR names the directory of `.claude.json` (S042, S362)."""
     (tmp_path / "other").mkdir()
     write(tmp_path / "other" / ".claude.json", servers(o="other"))
     write(home / ".claude.json", servers(u="user"))
@@ -271,7 +271,7 @@ def test_names_that_collide_are_noted(project: Path, home: Path) -> None:
 
 
 def test_env_file_beside_the_configuration(project: Path, home: Path) -> None:
-    """A relative envFile is looked for beside its configuration; a pipe in its place is refused."""
+    """A relative envFile is looked for beside its configuration; a pipe is refused, and its entry alone is told (S420)."""
     write(project / ".env", "A=1")
     os.mkfifo(project / "pipe")
     text = {"mcpServers": {n: {"command": "x", "envFile": f} for n, f in [("a", ".env"), ("b", "pipe"), ("c", "\0")]}}

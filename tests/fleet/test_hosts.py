@@ -48,7 +48,7 @@ def asking_server(era: str) -> ScriptedServer:
 
 @both_eras
 async def test_a_question_is_put_cleaned_and_answered_raw(era: str, autojump_clock: object) -> None:
-    """A person sees cleaned text; field names go back as the server wrote them (S187, S289)."""
+    """A person sees cleaned text; field names go back as the server wrote them (S187, S282, S289)."""
     seen: list[object] = []
 
     async def fill(request):
@@ -61,6 +61,30 @@ async def test_a_question_is_put_cleaned_and_answered_raw(era: str, autojump_clo
 
     assert json.loads(result.text) == {"action": "accept", "content": {"where": "prod", "hidden\u200bkey": "x"}}
     assert seen == [("one", "where?", ["where", "hiddenkey"])]
+
+
+async def test_a_question_that_comes_at_once_is_answered(autojump_clock: object) -> None:
+    """S285: who answers is known before `initialized` is sent, so that a server that asks right then loses nothing."""
+    server = asking_server("legacy")
+    heard: list[object] = []
+
+    async def ask_at_once() -> None:
+        await server.wait_seen("notifications/initialized")
+        heard.append(await server.ask("elicitation/create", PARAMS))
+
+    async def fill(request) -> dict[str, str]:
+        return {"where": "prod"}
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ask_at_once)
+        await wait_all_tasks_blocked()
+        host = Questions(CallablePrompter(fill)).host
+        async with open_runtime([spec("one", server)], host=host) as runtime:
+            await runtime.wait_ready()
+            while not heard:
+                await trio.sleep(0.1)
+
+    assert heard == [{"action": "accept", "content": {"where": "prod"}}]
 
 
 @both_eras

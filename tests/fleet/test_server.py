@@ -29,7 +29,7 @@ def library(era: str) -> ScriptedServer:
 
 @both_eras
 async def test_everything_a_server_offers_is_reached_by_name(era: str, autojump_clock: object) -> None:
-    """Resources, templates, prompts and completion work alike in both eras."""
+    """Resources, templates, prompts and completion work alike in both eras (S319, S325, S335, S339)."""
     server = library(era)
 
     async with open_runtime([spec("lib", server)]) as runtime:
@@ -69,7 +69,7 @@ async def test_what_is_not_offered_is_not_asked_for(autojump_clock: object) -> N
 
 @both_eras
 async def test_a_watched_resource_tells_of_its_changes(era: str, autojump_clock: object) -> None:
-    """F01, F04: one facade; legacy subscribes and unsubscribes, modern listens, and nothing is told afterwards."""
+    """S329, F01, F04: one facade; legacy subscribes and unsubscribes, modern listens; nothing is told afterwards."""
     server = library(era)
     seen: list[str] = []
 
@@ -103,6 +103,30 @@ async def test_list_changes_reach_the_catalog(era: str, autojump_clock: object) 
         result = await runtime.call_tool("one.late")
 
     assert result.text == "new"
+
+
+@both_eras
+async def test_prompts_that_change_are_listed_anew_and_kept_where_that_fails(era: str, autojump_clock: object) -> None:
+    """S336: after `prompts/list_changed` the new list counts; one that fails leaves the old one and says so."""
+    server = library(era)
+
+    async with open_runtime([spec("lib", server)]) as runtime:
+        await runtime.wait_ready()
+        lib = runtime.server("lib")
+        if era == "modern":
+            await server.wait_seen("subscriptions/listen")
+            await trio.sleep(0.1)
+        server.add_prompt("part", lambda call: "bye")
+        await server.notify("notifications/prompts/list_changed")
+        await trio.sleep(20)
+        changed = [prompt.name for prompt in lib.prompts]
+        server.refuse("prompts/list", -32603, "database gone")
+        await server.notify("notifications/prompts/list_changed")
+        await trio.sleep(20)
+        kept, warnings = [prompt.name for prompt in lib.prompts], lib.status.warnings
+
+    assert (changed, kept) == (["greet", "part"], ["greet", "part"])
+    assert any("database gone" in warning for warning in warnings)
 
 
 @pytest.mark.deadline(1000)

@@ -45,7 +45,7 @@ async def fleet(site, desk):
 
 
 async def test_a_person_signs_in_once_and_every_run_after_is_signed_in(tmp_path):
-    """The whole way: login, store, the next run, renewal, logout."""
+    """The whole way: login, store, the next run, renewal, logout, which revokes and forgets (S267)."""
     async with open_site() as site:
         desk = make_desk({}, state_dir=tmp_path, store=StoreChoice.FILE)
         async with fleet(site, desk) as (_, status):

@@ -308,3 +308,26 @@ async def test_a_tool_that_changed_since_the_last_run_is_told_and_held_back_wher
     held = ["price"] if policy is PinPolicy.QUARANTINE else ["buy", "price"]
     assert (first, changed, after) == ([["buy", "price"]], [held, ["buy", "price"]], [["buy", "price"]])
     assert told == [("shop", ["changed: 'buy': description"])]
+
+
+# ── servers that are not there ───────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_why_a_server_offers_nothing_can_be_told_to_a_model() -> None:
+    """S331, S418: its error in one cleaned line; the list of resources tells it too, and the others' are there."""
+    lib = ScriptedServer("lib")
+    lib.add_resource("note://a", "text")
+    broken = ScriptedServer("broken")
+    broken.refuse("server/discover", -32603, "tenant\u202e gone")
+    broken.refuse("initialize", -32603, "tenant\u202e gone")
+
+    async with open_runtime([spec("lib", lib), spec("broken", broken)]) as runtime:
+        await runtime.wait_ready()
+        face = ModelFace(runtime)
+        failures = dict(face.failures)
+        listed = json.loads(text_of(await face.call("ListMcpResourcesTool")))
+
+    assert list(failures) == ["broken"]
+    assert "tenant gone" in failures["broken"]
+    assert listed["errors"] == failures
+    assert [row["uri"] for row in listed["resources"]] == ["note://a"]

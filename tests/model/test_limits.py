@@ -22,7 +22,7 @@ from mcp_actors.model.limits import read_limits
     ],
 )
 def test_the_limit_is_read(text: str | None, tokens: int, warnings: int) -> None:
-    """S222: MAX_MCP_OUTPUT_TOKENS counts when it is a positive whole number, else it is told of."""
+    """S222, S358: MAX_MCP_OUTPUT_TOKENS counts when it is a positive whole number, else it is told of."""
     limits, told = read_limits({} if text is None else {"MAX_MCP_OUTPUT_TOKENS": text})
 
     assert (limits.max_tokens, len(told)) == (tokens, warnings)

@@ -65,7 +65,7 @@ def test_an_answer_is_a_result_or_an_error(members, expected):
 
 
 def test_an_error_keeps_code_message_and_data():
-    """Nothing of a JSON-RPC error is lost (B09)."""
+    """Nothing of a JSON-RPC error is lost, whatever its code means (S412, B09)."""
     error = inbound.read_error(b'{"code":-32022,"message":"no","data":{"supported":["x"]}}', 400)
 
     assert isinstance(error, RpcError)

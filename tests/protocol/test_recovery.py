@@ -42,7 +42,7 @@ def rpc(code: int, message: str = "") -> dict:
     ],
 )
 def test_the_double_signal_and_the_spec_rule(given, dual, spec, has_served):
-    """404 with -32001 means a lost session; 404 alone does under ``spec``, with our id; nothing else (S405-S408)."""
+    """404 with -32001 means a lost session; 404 alone does under ``spec``, with our id; else nothing (S405, S406)."""
     assert is_expired(given, DUAL, has_served=has_served) is dual
     assert is_expired(given, SPEC, has_served=has_served) is spec
 

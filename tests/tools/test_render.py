@@ -31,7 +31,7 @@ def flat(count: int) -> dict[str, object]:
     ],
 )
 def test_tiers(value: object, tier: int, lines: list[str]) -> None:
-    """One long text is unwrapped, simple values are aligned (S340-S343)."""
+    """One long text is unwrapped, simple values are aligned (S340, S341, S342, S343)."""
     assert render_result(json.dumps(value, ensure_ascii=False)) == Rendered(tuple(lines), tier)
 
 
