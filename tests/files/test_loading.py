@@ -271,7 +271,7 @@ def test_names_that_collide_are_noted(project: Path, home: Path) -> None:
 
 
 def test_env_file_beside_the_configuration(project: Path, home: Path) -> None:
-    """A relative envFile is looked for beside its configuration; a pipe is refused, and its entry alone is told (S420)."""
+    """A relative envFile is looked for beside its configuration; a pipe is refused, its entry alone is told (S420)."""
     write(project / ".env", "A=1")
     os.mkfifo(project / "pipe")
     text = {"mcpServers": {n: {"command": "x", "envFile": f} for n, f in [("a", ".env"), ("b", "pipe"), ("c", "\0")]}}
