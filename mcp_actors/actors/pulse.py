@@ -4,7 +4,7 @@ What this is not: the restart that follows (`child`).
 
 Rules.
 
-1. A ping is sent only into silence: whatever was heard lately proves as much (fast-agent's habit; S127).
+1. A ping is sent only into silence: whatever was heard lately proves as much (fast-agent's habit; S127, F07).
 2. An unanswered ping, or an exchange that the network ended, is one strike; any answer wipes them out (S121, S122).
 3. Three strikes are the end: pending calls fail, and the reconnect follows (S123).
 """

@@ -155,6 +155,7 @@ class Composer:
         return Frame(data=encode_error(request_id, code, message), headers=self._headers)
 
     def _request_meta(self, params: JsonObject | None) -> Mapping[str, Json]:
+        # What the caller has in it goes along bare: `traceparent`, `tracestate`, `baggage` (F16).
         own = params.get("_meta") if params else None
         if not isinstance(own, Mapping):
             return self._meta

@@ -5,7 +5,7 @@ it wrote them (invariant 9), so every function gives a new value; `schemas` turn
 
 Rule 1: text is composed (NFC), stripped, and again until nothing changes (S189). Not NFKC: that alters what is visible.
 Rule 2: every string counts, keys included (S187, S192). Two keys that become one are a collision, never a guess.
-Rule 3: what was removed is counted by the path of its field, never quoted (S195).
+Rule 3: what was removed is counted by the path of its field, never quoted (S195, E10).
 
 Removing such characters matters because a system prompt that holds them makes a model act on text nobody saw, and some
 model interfaces refuse the request as a whole (S196).

@@ -4,7 +4,8 @@ What this is not: the tool itself. `ToolView.tool` keeps what the server wrote, 
 
 Rule 1: cleaning comes before capping (S156, S191), else hidden characters eat the limit.
 Rule 2: annotations are claims of the server: only a literal true counts, and nothing is secured by them (S160, E05).
-Rule 3: a tool that cannot be shown has a `problem`, in words for a person; its neighbours are shown (fault 83).
+Rule 3: icons are left out, and nothing here or elsewhere fetches one (E11).
+Rule 4: a tool that cannot be shown has a `problem`, in words for a person; its neighbours are shown (fault 83).
 """
 
 from __future__ import annotations

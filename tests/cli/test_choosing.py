@@ -121,7 +121,7 @@ def test_no_verb_starts_it_on_a_terminal(project, touch, tmp_path):
 
 @pytest.mark.slow
 def test_a_yes_on_a_terminal_is_kept(project, touch):
-    """The exact command is shown, whole; after a yes the server is started, here and from now on."""
+    """The exact command is shown, whole; after a yes the server is started, here and from now on (E14)."""
     terminal = Terminal("approve", "touch", cwd=project)
     terminal.wait_for(b"[y/N]")
     terminal.say(b"y\n")

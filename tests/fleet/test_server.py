@@ -29,7 +29,7 @@ def library(era: str) -> ScriptedServer:
 
 @both_eras
 async def test_everything_a_server_offers_is_reached_by_name(era: str, autojump_clock: object) -> None:
-    """Resources, templates, prompts and completion work alike in both eras (S319, S325, S335, S339)."""
+    """Resources, templates, prompts and completion work alike in both eras (S319, S325, S335, S339, F18)."""
     server = library(era)
 
     async with open_runtime([spec("lib", server)]) as runtime:

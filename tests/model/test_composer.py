@@ -83,7 +83,7 @@ async def test_what_is_mentioned_is_read_and_attached() -> None:
 
 
 async def test_a_mention_that_cannot_be_had_costs_itself_only() -> None:
-    """S327, S328: an unknown server names those that have resources, a missing resource is told, the rest is read."""
+    """S327, S328, F15: an unknown server names those that have resources, a missing one is told, the rest is read."""
     async with composing(library(), ScriptedServer("bare")) as (_, composer):
         unknown, bare, missing, good = await composer.attach("@nobody:x://y @bare:x://y @lib:note://none @lib:note://a")
 

@@ -113,6 +113,23 @@ def test_legacy_requests_carry_what_was_asked_for(params, wants_progress, expect
     assert decode(frame.data).get("params") == expected
 
 
+@pytest.mark.parametrize("revision", ["2026-07-28", "2025-11-25", "2024-11-05"])
+@pytest.mark.parametrize("wants_progress", [True, False])
+def test_trace_context_goes_along_as_the_caller_wrote_it(revision, wants_progress):
+    """`traceparent`, `tracestate` and `baggage` stand bare in `_meta`, in either era (F16)."""
+    trace = {
+        "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+        "tracestate": "a=b",
+        "baggage": "c=d",
+    }
+
+    frame = composer(revision).compose_request(
+        1, "tools/call", {"name": "x", "_meta": trace}, wants_progress=wants_progress
+    )
+
+    assert trace.items() <= decode(frame.data)["params"]["_meta"].items()
+
+
 @pytest.mark.parametrize(
     ("method", "params", "name"),
     [

@@ -53,6 +53,14 @@ def test_no_tools(name: str) -> None:
     assert FORMATS[name]([]) == []
 
 
+@pytest.mark.parametrize("name", FORMATS)
+def test_icons_are_left_out(name: str) -> None:
+    """A model is given no icon of a tool, and nobody fetches one (E11)."""
+    made = view(icons=[{"src": "https://evil.example.com/x.png"}], inputSchema=SCHEMA)
+
+    assert "evil" not in json.dumps(FORMATS[name]([made]))
+
+
 def test_gemini_takes_no_empty_parameters() -> None:
     """A tool without parameters is declared without any."""
     assert gemini_tools([view()]) == [{"functionDeclarations": [{"name": "mcp__s__t", "description": ""}]}]
