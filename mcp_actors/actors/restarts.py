@@ -203,7 +203,7 @@ def decide(
         chance: in (0, 1]; where the policy has jitter the backoff is multiplied by it.
 
     Source:
-        S116-S120, faults 43, 46, 90, 91.
+        S116-S120, S411, faults 43, 46, 90, 91.
     """
     if end.kind not in _RESTARTED[restart]:
         return Leave(end.reason)

@@ -15,6 +15,7 @@ from attrs import field, frozen
 from mcp_actors.auth.messages import texts_in
 from mcp_actors.auth.urls import check_url, is_loopback_host
 from mcp_actors.config.expand import expand
+from mcp_actors.config.settings import read_callback_port
 from mcp_actors.errors import AuthFailed, ConfigError
 from mcp_actors.jsontypes import Json  # noqa: TC001
 
@@ -163,8 +164,7 @@ def read_options(raw: Json, environ: Mapping[str, str], *, server: str | None = 
     found["scopes"] = texts_in(block, "scopes") or None
     port = block.get("callbackPort")
     if port is None:
-        text = environ.get("MCP_OAUTH_CALLBACK_PORT", "").strip()
-        port = int(text) if text.isascii() and text.isdigit() else None
+        port = read_callback_port(environ)
     if port is not None:
         if isinstance(port, bool) or not isinstance(port, int) or not 0 < port < 65536:
             raise fault("callbackPort", "must be a port number")

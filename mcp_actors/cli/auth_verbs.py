@@ -57,7 +57,9 @@ def with_desk(verb: Callable[[AuthDesk], Awaitable[int]]) -> int:
 def _spec(shared: GlobalOptions, name: str) -> ServerSpec:
     from mcp_actors.cli.fleet import load_plan
 
-    return load_plan(shared).spec(name)
+    plan = load_plan(shared).only(name)
+    plan.tell()
+    return plan.spec(name)
 
 
 # ── login, logout ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -13,7 +13,7 @@ from attrs import frozen
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["DEFAULT_CALL_TIMEOUT", "Settings", "SettingsRead", "read_settings"]
+__all__ = ["DEFAULT_CALL_TIMEOUT", "Settings", "SettingsRead", "read_callback_port", "read_settings"]
 
 # About 28 hours: nobody set it, so it says nothing of other clocks (S076, S199).
 DEFAULT_CALL_TIMEOUT = 100_000.0
@@ -97,4 +97,14 @@ def read_settings(environ: Mapping[str, str]) -> SettingsRead:
         local_batch=int(number("MCP_SERVER_CONNECTION_BATCH_SIZE", default.local_batch, 1, 1)),
         remote_batch=int(number("MCP_REMOTE_SERVER_CONNECTION_BATCH_SIZE", default.remote_batch, 1, 1)),
     )
+    port = environ.get("MCP_OAUTH_CALLBACK_PORT", "").strip()
+    if port and read_callback_port(environ) is None:
+        warnings.append(f"MCP_OAUTH_CALLBACK_PORT={port!r} is no port number: any free port is used")
     return SettingsRead(settings, tuple(warnings))
+
+
+def read_callback_port(environ: Mapping[str, str]) -> int | None:
+    """The port that sign-ins come back to, where ``MCP_OAUTH_CALLBACK_PORT`` names one; else None (S361, S365)."""
+    text = environ.get("MCP_OAUTH_CALLBACK_PORT", "").strip()
+    port = int(text) if text.isascii() and text.isdigit() and len(text) <= 5 else 0
+    return port if 0 < port < 65536 else None

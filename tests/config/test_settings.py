@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_actors.config.settings import DEFAULT_CALL_TIMEOUT, Settings, read_settings
+from mcp_actors.config.settings import DEFAULT_CALL_TIMEOUT, Settings, read_callback_port, read_settings
 
 
 def test_an_empty_environment_gives_the_defaults():
@@ -61,3 +61,15 @@ def test_numbers_of_the_environment(name, field, default, text, value, bad):
 
     assert getattr(settings, field) == default
     assert [name in warning for warning in warnings] == [True]
+
+
+@pytest.mark.parametrize(
+    ("text", "port"),
+    [("7777", 7777), (" 1 ", 1), ("65535", 65535), ("", None), ("0", None), ("65536", None), ("-1", None), ("x", None)],
+)
+def test_the_port_of_sign_ins(text, port):
+    """`MCP_OAUTH_CALLBACK_PORT` is a port; anything else is told once, and any free port is used (S361, S365)."""
+    environ = {"MCP_OAUTH_CALLBACK_PORT": text}
+
+    assert read_callback_port(environ) == port
+    assert len(read_settings(environ).warnings) == (port is None and text != "")
