@@ -29,7 +29,7 @@ REMEDIES: Final[dict[str, str]] = {
     "gave-up": "see its error, then restart it",
     "timeout": "see what it says with --debug, or give it longer: MCP_TIMEOUT is in milliseconds",
     "refused": "correct its configuration, then restart it",
-    "user": "enable it",
+    "user": "enable it: mcp-actors enable {name}",
     "pending-approval": "look at it and allow it: mcp-actors approve {name}",
     "policy": "ask whoever wrote the rule",
 }

@@ -31,6 +31,7 @@ TOLD = "sign in with: mcp-actors login srv --scopes write"
         ("needs-auth", SOCKET, None, "put the header that it wants into its entry"),
         ("pending-approval", PROGRAM, None, "look at it and allow it: mcp-actors approve srv"),
         ("pending-approval", BLANK, None, "look at it and allow it: mcp-actors approve 'my server'"),
+        ("user", BLANK, None, "enable it: mcp-actors enable 'my server'"),
         ("gave-up", PROGRAM, TOLD, "see its error, then restart it"),
         ("ready", REMOTE, TOLD, None),
     ],
