@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from mcp_actors.cli import output
 from mcp_actors.cli.exits import OK, UsageError
 
 if TYPE_CHECKING:
@@ -65,9 +66,9 @@ def keep_secret(spec: ServerSpec) -> str:
 
 
 def forget_secret(specs: Sequence[ServerSpec]) -> None:
-    """Forget what `keep_secret` kept for entries that are gone: nobody would look for it."""
+    """Forget what `keep_secret` kept for entries that are gone: nobody would look for it. What fails is told."""
     from mcp_actors.cli.auth_verbs import with_desk
-    from mcp_actors.errors import ConfigError
+    from mcp_actors.errors import ConfigError, McpActorsError
 
     having = [spec for spec in specs if isinstance(spec.raw.get("oauth"), Mapping)]
 
@@ -78,4 +79,7 @@ def forget_secret(specs: Sequence[ServerSpec]) -> None:
         return OK
 
     if having:
-        with_desk(forget)
+        try:
+            with_desk(forget)
+        except McpActorsError as error:
+            output.note(f"a client secret that was kept for it could not be looked for: {error.describe()}")

@@ -35,6 +35,7 @@ from mcp_actors.tools.sanitise import clean_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from mcp_actors.actors.registry import Snapshot
     from mcp_actors.fleet.server import Server
@@ -49,6 +50,7 @@ __all__ = ["Attachment", "Composer", "PromptMessage"]
 
 MAX_MESSAGES: Final = 100
 _LAST_WORD: Final = re.compile(r"\S+\Z")
+_MARKS: Final = ".,;:!?)]}>\"'"
 _BLANK: Final = re.compile(r"\s")
 # A pattern of URIs that ends in its only variable: its values can be completed.
 _OPEN_END: Final = re.compile(r"([^{}]*)\{(\w+)\}")
@@ -161,7 +163,8 @@ class Composer:
         try:
             if mention.server not in (having := self._having_resources()):
                 raise UnknownServer(name=mention.server, nearest=having)
-            result = await self._runtime.server(mention.server).read_resource(mention.uri)
+            server = self._runtime.server(mention.server)
+            result = await server.read_resource(_meant(mention.uri, {resource.uri for resource in server.resources}))
             return await self._take(mention.server, [_picture_of(block) for block in contents_as_blocks(result)])
         except (McpActorsError, trio.TooSlowError) as error:
             why = error.describe() if isinstance(error, McpActorsError) else f"timed out: {error}"
@@ -180,7 +183,7 @@ class Composer:
         """What the last word of a text may become: a mention, a command, or an argument of a command; best first.
 
         Mentions and commands are found without asking a server; patterns of URIs and values of arguments by asking
-        theirs (``completion/complete``).
+        theirs (``completion/complete``), under a deadline of yours.
 
         Args:
             text: what was typed, up to where the person is.
@@ -258,6 +261,12 @@ class Composer:
     @property
     def _snapshot(self) -> Snapshot:
         return self._runtime.snapshot
+
+
+def _meant(uri: str, listed: AbstractSet[str]) -> str:
+    """The URI without the sentence's mark behind it, where only that is listed; else as it was written."""
+    bare = uri.rstrip(_MARKS)
+    return bare if uri not in listed and bare in listed else uri
 
 
 def _picture_of(block: JsonObject) -> JsonObject:

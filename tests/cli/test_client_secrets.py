@@ -90,6 +90,16 @@ def test_a_taken_name_is_refused_before_anybody_types_a_secret(home, project):
     assert (taken.returncode, dry.returncode, kept(home)) == (1, 0, {}), dry.stderr
 
 
+def test_a_store_that_cannot_be_used_keeps_no_entry_from_going(home, project):
+    """The entry is removed all the same, and it is told that its secret was not looked for."""
+    assert run("add", "--client-id", "id", "docs", URL, cwd=project).returncode == 0
+
+    done = run("remove", "docs", env=environment(MCP_ACTORS_CREDENTIALS_STORE="vault"), cwd=project)
+
+    assert (done.returncode, "could not be looked for" in done.stderr) == (0, True), done.stderr
+    assert "docs" not in (home / ".claude.json").read_text()
+
+
 @pytest.mark.slow
 def test_the_secret_is_typed_at_a_terminal_and_not_shown(home, project):
     """What is typed is not echoed (S261)."""

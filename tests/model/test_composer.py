@@ -93,6 +93,20 @@ async def test_a_mention_that_cannot_be_had_costs_itself_only() -> None:
     assert "note://none" in texts(missing.content)[0]
 
 
+async def test_the_mark_behind_a_mention_is_the_sentences() -> None:
+    """A URI reaches to the next blank; where only what stands before a mark is listed, that is meant (S324)."""
+    server = library()
+    server.add_resource("note://a.", "another")
+    async with composing(server) as (_, composer):
+        contents = [each.content for each in await composer.attach("@lib:note://a, (@lib:note://a) @lib:note://a.")]
+
+    assert [("".join(texts(content)).split()[-1], content.is_error) for content in contents] == [
+        ("9", False),
+        ("9", False),
+        ("another", False),
+    ]
+
+
 async def test_nothing_is_read_that_nobody_named() -> None:
     """S319, S323: listing, completing and expanding read no resource; a mention reads exactly its own."""
     server = library()
@@ -100,9 +114,9 @@ async def test_nothing_is_read_that_nobody_named() -> None:
         await composer.complete("see @lib:note")
         await composer.expand("/mcp__lib__review_it x")
         before = len(server.seen("resources/read"))
-        await composer.attach("see @lib:note://a, mail me@lib:note")
+        await composer.attach("see @lib:note://b, mail me@lib:note")
 
-    assert (before, [each["params"]["uri"] for each in server.seen("resources/read")]) == (0, ["note://a,"])
+    assert (before, [each["params"]["uri"] for each in server.seen("resources/read")]) == (0, ["note://b,"])
 
 
 # ── commands ─────────────────────────────────────────────────────────────────────────────────────────────────────────
