@@ -24,6 +24,7 @@ from mcp_actors.config.specs import RestartPolicy, RestartType
 from mcp_actors.errors import (
     AuthError,
     ConfigError,
+    ConnectFailed,
     McpActorsError,
     RpcError,
     TransportClosed,
@@ -84,6 +85,8 @@ class Exit:
                 return "exit"
             if self.cause.http_status is not None:
                 return "http"
+            if self.kind is ExitKind.CRASH and isinstance(self.cause, ConnectFailed):
+                return "unreachable"
         return self.kind.value
 
 

@@ -27,8 +27,10 @@ REMEDIES: Final[dict[str, str]] = {
     "needs-auth": "log in: mcp-actors login {name}",
     "crash-loop": "see its error, then restart it",
     "gave-up": "see its error, then restart it",
-    "timeout": "see what it says with --debug, or give it longer: MCP_TIMEOUT is in milliseconds",
+    "timeout": "see what it says with --debug; MCP_TIMEOUT (milliseconds) or its connectTimeout gives it longer",
     "refused": "correct its configuration, then restart it",
+    "exit": "start its command by hand to see what it lacks; what it said last stands above",
+    "unreachable": "see that the server runs, and that its url is right",
     "user": "enable it: mcp-actors enable {name}",
     "pending-approval": "look at it and allow it: mcp-actors approve {name}",
     "policy": "ask whoever wrote the rule",
@@ -85,17 +87,18 @@ def describe_end(error: BaseException | None, seen: Diagnostics, connect_timeout
     """
     if error is None:
         return None
+    heard = seen.stderr_tail
     if isinstance(error, trio.TooSlowError):
         text = f"no answer to the handshake within {connect_timeout:g} s"
     elif isinstance(error, TransportError):
-        return error.describe()
+        text, heard = error.describe(), ()  # which tells it already
     elif isinstance(error, AuthRequired):
         text = error.reason  # its remedy is told as the remedy
     else:
         text = error.describe() if isinstance(error, McpActorsError) else f"{type(error).__name__}: {error}"
     lines = [
         text,
-        *(f"  | {line}" for line in seen.stderr_tail),
+        *(f"  | {line}" for line in heard),
         *(f"  stdout: {line}" for line in seen.noise_tail),
     ]
     return "\n".join(lines)

@@ -28,7 +28,16 @@ from mcp_actors.cli.exits import UsageError
 if TYPE_CHECKING:
     from mcp_actors.jsontypes import Json, JsonObject
 
-__all__ = ["Word", "build_arguments", "coerce", "parse_object", "parse_word", "parse_words", "server_candidates"]
+__all__ = [
+    "Word",
+    "build_arguments",
+    "coerce",
+    "misfits",
+    "parse_object",
+    "parse_word",
+    "parse_words",
+    "server_candidates",
+]
 
 # Takes the text after the at-sign, gives the file's text.
 ReadFile: TypeAlias = Callable[[str], str]
@@ -164,6 +173,35 @@ def build_arguments(base: JsonObject, words: Sequence[Word], input_schema: objec
         is_text = isinstance(word.value, str) and not word.is_exact
         arguments[word.key] = coerce(str(word.value), schemas.get(word.key)) if is_text else word.value
     return arguments
+
+
+def misfits(arguments: JsonObject, input_schema: object) -> list[str]:
+    """Say in what a refused call's arguments plainly differ from the tool's schema; no lines where they do not.
+
+    A guess at what the server may have meant, for a person: names alone are compared, and nothing is refused for it.
+    """
+    properties = input_schema.get("properties") if isinstance(input_schema, Mapping) else None
+    if not isinstance(input_schema, Mapping) or not isinstance(properties, Mapping):
+        return []
+    required = input_schema.get("required")
+    needed = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
+    from difflib import get_close_matches
+
+    lines = [f"it needs {name}, which was not given" for name in needed if name not in arguments]
+    for name in arguments:
+        if name not in properties:
+            nearest = get_close_matches(name, [str(known) for known in properties], n=1, cutoff=0.5)
+            lines.append(f"it knows no {name}" + (f"; did you mean {nearest[0]}?" if nearest else ""))
+    if lines:
+        lines.append(
+            f"it takes: {', '.join(_parameter(str(name), properties[name]) for name in properties) or 'nothing'}"
+        )
+    return lines
+
+
+def _parameter(name: str, schema: object) -> str:
+    kind = schema.get("type") if isinstance(schema, Mapping) else None
+    return f"{name} ({kind})" if isinstance(kind, str) else name
 
 
 def server_candidates(text: str, names: Sequence[str], prefixes: Mapping[str, str]) -> list[tuple[str, str]]:

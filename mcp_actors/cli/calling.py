@@ -157,6 +157,7 @@ async def _find_tool(runtime: Runtime, call: _Call) -> Tool:
 async def _call(plan: Plan, call: _Call, asked: Asked) -> int:
     from mcp_actors.cli.fleet import open_fleet, refuse, settle
     from mcp_actors.cli.progress import open_progress
+    from mcp_actors.errors import RpcError
 
     async with open_fleet(plan.once(), host=asked.questions.host) as runtime:
         await settle(runtime)
@@ -168,9 +169,24 @@ async def _call(plan: Plan, call: _Call, asked: Asked) -> int:
         with open_progress(f"calling {call.asked}") as progress:
             asked.draws(progress)
             tell = _teller(progress, call) if call.own.progress or sys.stderr.isatty() else None
-            result = await runtime.call_tool(tool.callable_name, filled, timeout=call.own.timeout, progress=tell)
+            try:
+                result = await runtime.call_tool(tool.callable_name, filled, timeout=call.own.timeout, progress=tell)
+            except RpcError as error:
+                for line in _misfits(tool, filled):
+                    error.add_note(line)
+                raise
     await show_result(result, call.own, name=call.asked, tool=tool)
-    return exits.FAILED if result.is_error else exits.OK
+    if not result.is_error:
+        return exits.OK
+    for line in _misfits(tool, filled):
+        output.note(line, prefix="")
+    return exits.FAILED
+
+
+def _misfits(tool: Tool, filled: JsonObject) -> list[str]:
+    from mcp_actors.cli.render import clean_line
+
+    return [clean_line(line) for line in arguments.misfits(filled, tool.input_schema)]
 
 
 def _teller(progress: Progress, call: _Call) -> ProgressCallback:

@@ -106,7 +106,11 @@ class Plan:
         if asked in names:
             usage = f"mcp-actors {verb} {asked}.{kind.removesuffix('s').upper()}"
             raise UsageError(f"name one of its {kind}: {usage} (mcp-actors {kind} {asked} lists them)")
-        raise no_such_server(asked.rpartition(".")[0] or asked, self.names)
+        server, _, rest = asked.rpartition(".")
+        error = no_such_server(server or asked, self.names)
+        if not server or not rest:
+            error.add_note(f"write SERVER.{kind.removesuffix('s').upper()}; mcp-actors {kind} lists them")
+        raise error
 
     def only(self, name: str) -> Plan:
         """Give the plan that starts this server alone, and tells of nothing else."""

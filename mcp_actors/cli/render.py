@@ -176,7 +176,9 @@ def summary_line(rows: Sequence[JsonObject]) -> str:
     for row in rows:
         counts[str(row["state"])] = counts.get(str(row["state"]), 0) + 1
     parts = ", ".join(f"{count} {state}" for state, count in counts.items())
-    return f"{len(rows)} server{'' if len(rows) == 1 else 's'}: {parts}" if rows else "no servers"
+    if not rows:
+        return "no servers: write one down with mcp-actors add, or take another program's with mcp-actors import"
+    return f"{len(rows)} server{'' if len(rows) == 1 else 's'}: {parts}"
 
 
 def server_text(shown: JsonObject) -> str:

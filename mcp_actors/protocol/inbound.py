@@ -83,6 +83,7 @@ class Blame:
 # Results of a modern request; "task" belongs to the tasks extension (B06).
 _RESULT_TYPES: Final = (ABSENT, "complete", "input_required", "task")
 _EXCERPT_CHARS: Final = 200
+_SIGNS_OF_A_WRONG_URL: Final = frozenset({404, 405})
 
 
 # Where servers put the id of an answer: near its beginning, or behind the result.
@@ -236,15 +237,18 @@ def _describe(refusal: Refusal, error: RpcError | None) -> str:
     text = f"{refusal.url or 'the server'} answered {refusal.status}"
     if error is None and refusal.content_type:
         text += f" ({refusal.content_type})"
-    if refusal.status == 404:
-        text += ", so the url in its configuration may be wrong"  # S408
+    # S408; what answers a message with a page, or takes no POST, is hardly an MCP server.
+    if refusal.status in _SIGNS_OF_A_WRONG_URL or (refusal.status < 300 and refusal.content_type == "text/html"):
+        text += ", so the url in its configuration may be wrong"
     said = _words_of(refusal, error)
     return f"{text}: {said}" if said else text
 
 
 def _describe_denial(refusal: Refusal, error: RpcError | None) -> str:
-    """Why it lets nobody in: 403 need not be about a login, so its words count (S414)."""
-    what = "the server asks for a login" if refusal.status == 401 else "the server answered 403, forbidden"
+    """Why it lets nobody in: 403 need not be about a login, so its words count (S245, S414)."""
+    what = "the server asks for a login"
+    if refusal.status == 403 and not refusal.challenge:
+        what = "the server answered 403 (a login is missing, or a firewall refuses us)"
     said = _words_of(refusal, error)
     return f"{what}: {said}" if said else what
 

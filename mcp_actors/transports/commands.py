@@ -97,10 +97,11 @@ def resolve_command(command: str, *, environ: Mapping[str, str], cwd: str, look_
             return path
         if kind is FileKind.NOT_EXECUTABLE:
             best = kind
-    what = "not found" if best is FileKind.MISSING else "found, but not executable,"
+    what = "not found" if best is FileKind.MISSING else "found, but not executable"
     raise ConnectFailed(
-        reason=f"command {command!r} {what} on the PATH of the server's environment: {search or '(empty)'} "
-        f"({_remedy(command, best, look_up)})",
+        # What to do stands before the PATH, which is long: where a line is cut, it is cut there.
+        reason=f"command {command!r} {what}: {_remedy(command, best, look_up)}; the PATH of the server's environment "
+        f"is {search or '(empty)'}",
         can_retry=False,
     )
 

@@ -24,6 +24,8 @@ __all__ = ["BROKEN_ERRORS", "HttpAnswer", "RawResponse", "explain"]
 
 # Bytes that a compressed body may grow into at once.
 MAX_INFLATED: Final = 1024 * 1024
+# What OpenSSL calls a peer that does not begin with TLS.
+_NO_TLS: Final = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG"})
 ZLIB_ENCODINGS: Final = frozenset({"gzip", "x-gzip", "deflate"})
 # What a connection's end looks like when the HTTP library does not translate it.
 BROKEN_ERRORS: Final = (OSError, trio.BrokenResourceError, trio.ClosedResourceError)
@@ -205,7 +207,11 @@ def explain(exc: BaseException) -> str:
     for _ in range(10):
         if seen is None:
             break
-        if isinstance(seen, OSError) and seen.strerror:
+        if isinstance(seen, ssl.SSLError) and seen.reason in _NO_TLS:
+            best = f"it does not speak TLS there; if it is a plain server, write http:// (or ws://) ({seen.reason})"
+        elif isinstance(seen, ssl.SSLCertVerificationError):
+            best = f"its certificate is not trusted: {seen.verify_message} (SSL_CERT_FILE names those to trust)"
+        elif isinstance(seen, OSError) and seen.strerror:
             has_own_codes = isinstance(seen, ssl.SSLError | socket.gaierror)
             best = seen.strerror if has_own_codes or not seen.errno else os.strerror(seen.errno)
         elif str(seen) and not best:

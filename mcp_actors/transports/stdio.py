@@ -90,6 +90,8 @@ class StdioTransport:
     _judged: trio.Event = field(factory=trio.Event, init=False, repr=False)
     _verdict: TransportError | None = field(default=None, init=False)
     _stderr: LastLines = field(factory=LastLines, init=False, repr=False)
+    # The last lines before we began to stop it; None until then.
+    _said: tuple[str, ...] | None = field(default=None, init=False, repr=False)
     _noise: LastLines = field(factory=LastLines, init=False, repr=False)
     _noise_count: int = field(default=0, init=False)
     _notes: list[str] = field(factory=list, init=False, repr=False)
@@ -153,12 +155,12 @@ class StdioTransport:
         """Nothing to do: a pipe is the same before and after the handshake."""
 
     def diagnostics(self) -> Diagnostics:
-        """Describe the child as it is now. No side effects."""
+        """Describe the child as it is now; of one that we stop, what it said before. No side effects."""
         child = self._child
         return Diagnostics(
             pid=child.pid if child is not None else None,
             exit_status=child.exit_status if child is not None else None,
-            stderr_tail=self._stderr.tail(),
+            stderr_tail=self._stderr.tail() if self._said is None else self._said,
             noise_count=self._noise_count,
             noise_tail=self._noise.tail(),
             endpoint=self._target.command,
@@ -185,7 +187,9 @@ class StdioTransport:
             raise
         except (OSError, ValueError) as error:
             what = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            raise ConnectFailed(server=self.spec.name, reason=f"could not start {target.command!r}: {what}") from error
+            raise ConnectFailed(
+                server=self.spec.name, reason=f"could not start {target.command!r}: {what}", can_retry=False
+            ) from error
         self._child = child
         self._outbox = Outbox(child.stdin, self._start_writer, lambda: self._end("closed its standard input"))
         if self.journal is not None:
@@ -297,6 +301,8 @@ class StdioTransport:
         if self._verdict is not None:
             return
         self._verdict = verdict
+        if isinstance(verdict, TransportClosed):
+            self._said = self._stderr.tail()  # what follows, a traceback as a rule, is about our signal
         self._judged.set()
         if self._outbox is not None:
             self._outbox.close()

@@ -58,6 +58,22 @@ def test_an_end_is_named_by_its_cause(cause: BaseException | None, kind: ExitKin
     assert classify(cause, was_ready=True).kind is kind
 
 
+@pytest.mark.parametrize(
+    ("cause", "reason"),
+    [
+        (ConnectFailed(reason="cannot reach http://host"), "unreachable"),
+        (ConnectFailed(reason="answered 503", http_status=503), "http"),
+        (ConnectFailed(reason="no such command", can_retry=False), "refused"),
+        (TransportBroken(reason="exited", exit_status=1), "exit"),
+        (TransportBroken(reason="the stream ended"), "crash"),
+        (trio.TooSlowError(), "timeout"),
+    ],
+)
+def test_a_reason_code_says_what_a_person_can_look_at(cause: BaseException, reason: str) -> None:
+    """What never came up has not crashed: it is unreachable, or answered something else (field 53)."""
+    assert classify(cause).reason == reason
+
+
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM])
 def test_a_machine_that_ran_out_is_no_fault_of_the_server(number: int) -> None:
     """Fault 98: the connect fails with the cause and is tried again, whatever the restart type."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
+import trio
 
 from mcp_actors.actors.telling import OWN_REMEDY, capability_summary, describe_end, remedy_for
 from mcp_actors.config.specs import RemoteTarget, ServerSpec, StdioTarget, TransportName
-from mcp_actors.errors import AuthRequired, ConnectFailed, RemoteProtocolError
+from mcp_actors.errors import AuthRequired, ConnectFailed, RemoteProtocolError, TransportBroken
 from mcp_actors.protocol.types import Era, ServerInfo
 from mcp_actors.transports.base import Diagnostics
 
@@ -29,6 +30,8 @@ TOLD = "sign in with: mcp-actors login srv --scopes write"
         ("needs-auth", HELPED, None, "its headersHelper printed what the server does not accept: correct that"),
         ("needs-auth", KEYED, None, OWN_REMEDY),
         ("needs-auth", SOCKET, None, "put the header that it wants into its entry"),
+        ("exit", PROGRAM, None, "start its command by hand to see what it lacks; what it said last stands above"),
+        ("unreachable", REMOTE, None, "see that the server runs, and that its url is right"),
         ("pending-approval", PROGRAM, None, "look at it and allow it: mcp-actors approve srv"),
         ("pending-approval", BLANK, None, "look at it and allow it: mcp-actors approve 'my server'"),
         ("user", BLANK, None, "enable it: mcp-actors enable 'my server'"),
@@ -74,3 +77,12 @@ def test_the_capabilities_are_told_in_one_line(capabilities, told) -> None:
     assert " " not in text
     names = ("hasTools", "hasPrompts", "hasResources", "hasResourceSubscribe")
     assert json.loads(text) == {**dict(zip(names, told, strict=True)), "serverVersion": "1.2"}
+
+
+@pytest.mark.parametrize("error", [trio.TooSlowError(), TransportBroken(reason="exited", stderr_tail=("why",))])
+def test_what_a_program_wrote_is_told_with_its_end(error: Exception) -> None:
+    """Its standard error once, and what it printed on the wire: usage lines and banners say why (field 40)."""
+    text = describe_end(error, Diagnostics(stderr_tail=("why",), noise_tail=("usage: x",)), 30)
+
+    assert text is not None
+    assert text.splitlines()[1:] == ["  | why", "  stdout: usage: x"]

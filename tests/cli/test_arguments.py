@@ -10,6 +10,7 @@ from mcp_actors.cli.arguments import (
     Word,
     build_arguments,
     coerce,
+    misfits,
     parse_object,
     parse_word,
     parse_words,
@@ -208,3 +209,25 @@ def test_every_route_is_found(names, tool):
     for name in names:
         assert (name, tool) in server_candidates(f"{name}.{tool}", names, prefixes)
         assert name in [server for server, _ in server_candidates(callable_name(name, tool), names, prefixes)]
+
+
+TAKES = "it takes: a (number), b"
+SUM = {"type": "object", "properties": {"a": {"type": "number"}, "b": {}}, "required": ["a", "b", 3]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "schema", "lines"),
+    [
+        ({"a": 1, "b": 2}, SUM, []),
+        ({"a": "no number", "b": 2}, SUM, []),
+        ({"a": 1, "bb": 2}, SUM, ["it needs b, which was not given", "it knows no bb; did you mean b?", TAKES]),
+        ({"a": 1, "b": 2, "xyz": 2}, SUM, ["it knows no xyz", TAKES]),
+        ({"a": 1}, {"type": "object", "properties": {}}, ["it knows no a", "it takes: nothing"]),
+        ({"a": 1}, {"type": "object"}, []),
+        ({"a": 1}, None, []),
+        ({}, {"properties": {"a": {}}, "required": "a"}, []),
+    ],
+)
+def test_a_refused_call_is_compared_with_the_schema(arguments, schema, lines):
+    """Names that lack or are unknown are told, nearest first; values are the server's to judge."""
+    assert misfits(arguments, schema) == lines

@@ -55,6 +55,7 @@ ODD = {"command": 5}
         (["call", "clock.nwo", *config(clock=GOOD)], 1, "clock offers: now, uptime"),
         (["call", "clok.now", *config(clock=GOOD)], 1, "did you mean clock?"),
         (["call", "clock", *config(clock=GOOD)], 2, "clock.TOOL"),
+        (["call", "now", *config(clock=GOOD)], 1, "write SERVER.TOOL"),
         (["call", "clock.now", "oops", *config(clock=GOOD)], 2, "'oops'"),
         (["call", "s.fail", "text=no luck", *config(s=SYNTHETIC)], 1, "the tool reports an error"),
         (["call", "s.die", "status=7", *config(s=SYNTHETIC)], 1, "status 7"),

@@ -140,7 +140,7 @@ def test_tables_obey_no_server(drawn):
 @pytest.mark.parametrize(
     ("states", "expected"),
     [
-        ([], "no servers"),
+        ([], "no servers: write one down with mcp-actors add, or take another program's with mcp-actors import"),
         (["connected"], "1 server: 1 connected"),
         (["connected", "failed", "connected"], "3 servers: 2 connected, 1 failed"),
     ],

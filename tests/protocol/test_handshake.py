@@ -282,6 +282,18 @@ def test_errors_show_both_attempts():
     assert "405" in str(step.error)
 
 
+def test_the_same_fault_is_told_once():
+    """A probe and an initialize that failed with the same words make one error of one sentence."""
+    shake = probing(is_http=True)
+    wrong = Refusal(404, "text/html", b"<html>nothing here", url="https://h/mcp")
+    shake.probe_refused(wrong)
+
+    step = shake.initialize_refused(wrong)
+
+    assert isinstance(step, Fail)
+    assert str(step.error).count("nothing here") == 1
+
+
 @pytest.mark.parametrize(
     "where", [{"_meta": {"io.modelcontextprotocol/serverInfo": {"name": "n"}}}, {"serverInfo": {"name": "n"}}]
 )

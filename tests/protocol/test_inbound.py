@@ -152,8 +152,14 @@ WORDS = [
     (refusal(500, IN_BAND, content_type="application/json"), "the server answered 500: Session not found"),
     (refusal(401), "the server asks for a login"),
     (refusal(401, b"key expired"), "the server asks for a login: key expired"),
-    (refusal(403, b"tenant\x1b[0m suspended"), "the server answered 403, forbidden: tenant[0m suspended"),
-    (refusal(403, IN_BAND), "the server answered 403, forbidden: Session not found"),
+    (
+        refusal(403, b"tenant\x1b[0m suspended"),
+        "the server answered 403 (a login is missing, or a firewall refuses us): tenant[0m suspended",
+    ),
+    (
+        refusal(403, IN_BAND),
+        "the server answered 403 (a login is missing, or a firewall refuses us): Session not found",
+    ),
 ]
 
 
@@ -170,9 +176,33 @@ def test_a_page_instead_of_mcp_is_described():
 
     text = inbound.read_refusal(given, is_connecting=True).describe()
 
-    assert text.startswith("https://host/mcp answered 200 (text/html): <html> [31mSign in")
+    assert text.startswith(
+        "https://host/mcp answered 200 (text/html), so the url in its configuration may be wrong: <html> [31mSign in"
+    )
     assert len(text) < 300
     assert text.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("status", "content_type", "is_doubted"),
+    [(404, "", True), (405, "", True), (200, "text/html", True), (200, "text/plain", False), (500, "text/html", False)],
+)
+def test_a_wrong_url_is_suspected_where_it_shows(status, content_type, is_doubted):
+    """What takes no POST, knows no such path or shows a page is hardly an MCP server (S408, fault 37)."""
+    text = inbound.read_refusal(refusal(status, content_type=content_type), is_connecting=True).describe()
+
+    assert ("url in its configuration may be wrong" in text) is is_doubted
+
+
+def test_a_bare_403_may_be_a_firewall_s():
+    """It waits for a login as the contract says, but the reason names what was answered (S245)."""
+    error = inbound.read_refusal(refusal(403, b"<html>Blocked</html>", content_type="text/html"), is_connecting=True)
+    asked = inbound.read_refusal(refusal(403, challenge="Bearer"), is_connecting=True)
+
+    assert isinstance(error, AuthRequired)
+    assert error.reason.startswith("the server answered 403 (a login is missing, or a firewall refuses us): ")
+    assert "<html>Blocked</html>" in error.reason
+    assert str(asked) == "the server asks for a login"
 
 
 @pytest.mark.parametrize(
