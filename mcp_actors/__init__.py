@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from mcp_actors.fleet.hosts import Questions
     from mcp_actors.fleet.reloading import keep_reloading
     from mcp_actors.fleet.server import Refreshed, RefreshOutcome, Server
+    from mcp_actors.fleet.sleeping import renew
     from mcp_actors.model.composer import Attachment, Composer, PromptMessage
     from mcp_actors.model.face import ModelFace
     from mcp_actors.model.outputs import Outputs
@@ -177,6 +178,7 @@ __all__ = [
     "permission_tool",
     "read_hooks",
     "read_rules",
+    "renew",
 ]
 
 # Module -> the names that live there; whatever is not listed is an error.
@@ -209,6 +211,7 @@ _HOMES = {
     "model.pins": ("PinBook", "PinStore"),
     "protocol.tasks": ("TaskHandle",),
     "fleet.reloading": ("keep_reloading",),
+    "fleet.sleeping": ("renew",),
     "runtime": ("Runtime", "open_runtime"),
     "fleet.server": ("RefreshOutcome", "Refreshed", "Server"),
     "tools.catalog": ("Catalog", "Tool"),

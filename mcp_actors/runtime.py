@@ -38,6 +38,7 @@ from mcp_actors.files.loading import ConfigLike
 from mcp_actors.fleet.configured import Configured
 from mcp_actors.fleet.opener import Opener
 from mcp_actors.fleet.server import Server
+from mcp_actors.fleet.sleeping import keep_awake
 from mcp_actors.fleet.waking import Waker
 from mcp_actors.tools.results import ToolResult
 
@@ -155,7 +156,7 @@ class Runtime:
             await self._registry.wait_published()
 
     async def wait_published(self) -> Snapshot:
-        """Wait for the next snapshot: some server's state or lists changed. Cancellation: safe."""
+        """Wait for the next snapshot, which some server's state or lists change. Cancellation: safe."""
         await self._registry.wait_published()
         return self.snapshot
 
@@ -203,7 +204,7 @@ class Runtime:
         tool = self.catalog.resolve(name)
         if tool is None:
             with trio.fail_after(math.inf if timeout is None else timeout):
-                tool = await self._revive(name)
+                tool = await self.find_tool(name)
         connection = await self.connection(tool.server)
         raw = await call_tool(connection, tool, arguments or {}, CallOptions(timeout, progress, may_repeat, on_task))
         return ToolResult(raw, tool.server, tool.name)
@@ -228,12 +229,7 @@ class Runtime:
     ) -> bytes:
         """Send one request of MCP to a server by name; the result is an undecoded JSON object.
 
-        Raises:
-            UnknownServer: no such server.
-            ServerNotReady, RpcError, TransportError, trio.TooSlowError: as for `call_tool`.
-
-        Cancellation:
-            Safe, as for `call_tool`.
+        Raises `UnknownServer`, and what `call_tool` raises. Cancellation: safe, as for `call_tool`.
         """
         connection = await self.connection(server)
         return await connection.request(method, params, timeout=timeout, on_progress=progress)
@@ -254,8 +250,13 @@ class Runtime:
         await self._published.ask(Flush())
         return connection
 
-    async def _revive(self, name: str) -> Tool:
-        """Find a tool whose server is not up: bring that server up first."""
+    async def find_tool(self, name: str) -> Tool:
+        """Find a tool by a name as `call_tool` takes it, bringing up its server first where it is down (S118, S125).
+
+        Raises `UnknownTool`, or why its server did not come up. Cancellation: safe.
+        """
+        if (known := self.catalog.resolve(name)) is not None:
+            return known
         for server in self.configured.servers_of(name):
             if server in self._registry.snapshot.connections:
                 continue
@@ -279,13 +280,9 @@ class Runtime:
         await self._steer(EnableServer(name))
 
     async def disable(self, name: str) -> None:
-        """Stop a server and keep it stopped; returns when nothing of it lives.
+        """Stop a server and keep it stopped; returns when nothing of it lives. Raises `UnknownServer`.
 
-        Raises:
-            UnknownServer: no such server.
-
-        Cancellation:
-            Safe; what was begun is done.
+        Cancellation: safe, what was begun is done.
         """
         await self._steer(DisableServer(name))
 
@@ -312,10 +309,11 @@ class Runtime:
         await self.carry_out(changes := self.configured.take(loaded))
         return changes
 
-    async def carry_out(self, changes: Applied) -> None:
+    async def carry_out(self, changes: Applied, drain: float | None = None) -> None:
         """Do what `Configured.take` says; see `apply`. Cancellation: safe, what was begun is done."""
         put, order = self.configured.put(changes), tuple(self.configured.specs)
-        await self._steer(ApplySpecs(put, changes.removed, order, self.settings.drain_timeout))
+        drain = self.settings.drain_timeout if drain is None else drain
+        await self._steer(ApplySpecs(put, changes.removed, order, drain))
 
     async def reload(self) -> Applied:
         """Read the configuration again and apply it; what is broken goes on as it was. Cancellation: as `apply`."""
@@ -388,7 +386,8 @@ async def open_runtime(
         admit=configured.admit,
     )
     runtime = Runtime(settings, registry, supervisor, configured, opener)
-    closing, keepers = trio.Event(), [*(partial(each, runtime) for each in host.keepers), runtime.waker.run]
+    closing, own = trio.Event(), (runtime.waker.run, partial(keep_awake, runtime))
+    keepers = [*(partial(each, runtime) for each in host.keepers), *own]
     with bare_errors():
         async with trio.open_nursery() as nursery:
             specs = configured.loaded.specs

@@ -14,6 +14,8 @@ Rules.
 from __future__ import annotations
 
 import logging
+import math
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -21,8 +23,9 @@ import trio
 from attrs import evolve, frozen
 
 from mcp_actors.errors import RemoteProtocolError, UnknownServer, UnknownTool
+from mcp_actors.model.absent import absent
 from mcp_actors.model.limits import limits_of_environment
-from mcp_actors.model.own_tools import OwnTools, Resourceful, failures_of, told
+from mcp_actors.model.own_tools import OwnTools, Resourceful, told
 from mcp_actors.model.permission import Deny, Permission
 from mcp_actors.model.pictures import shrink_picture
 from mcp_actors.model.tool_hooks import Before, hooks_beside
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
     from mcp_actors.model.outputs import Outputs
     from mcp_actors.model.permission import AskPermission
     from mcp_actors.model.pins import PinBook
+    from mcp_actors.tools.catalog import Tool
     from mcp_actors.tools.filters import Hide
     from mcp_actors.tools.permissions import Rules, Verdict
     from mcp_actors.tools.pinning import Change
@@ -70,6 +74,8 @@ class Fleet(Resourceful, Protocol):
     """What a face needs of the runtime; see `Runtime` for each."""
 
     configured: Configured
+
+    async def find_tool(self, name: str) -> Tool: ...
 
     async def call_tool(
         self,
@@ -218,9 +224,9 @@ class ModelFace:
         return tuple(tool for tool in self._own.offered if self.rules.hiding(tool.name) is None)
 
     @property
-    def failures(self) -> Mapping[str, str]:
-        """Server -> why nothing of it is offered, for a model that would look for it: failed, or waits for a login."""
-        return failures_of(self._runtime.snapshot)
+    def unavailable(self) -> Mapping[str, str]:
+        """Server that should run and does not -> why, and what to do: what to tell a model that misses its tools."""
+        return absent(self._runtime.snapshot.servers)
 
     @property
     def instructions(self) -> Mapping[str, str]:
@@ -281,6 +287,7 @@ class ModelFace:
 
         Raises:
             UnknownTool: nothing of that name is offered; hidden tools are not.
+            ServerNotReady: its server is down and did not come up; the error says why and what to do.
             RemoteProtocolError: the result is malformed, or (with `is_strict`) does not fit its schema.
             (and what `Runtime.call_tool` raises.)
 
@@ -290,7 +297,10 @@ class ModelFace:
         Source:
             S212-S242, faults 84 and 85.
         """
-        tool = next((tool for tool in self.host_tools if tool.name == name), None) or await self._view(name)
+        tool: HostTool | ToolView | None = next((tool for tool in self.host_tools if tool.name == name), None)
+        if tool is None:
+            with trio.fail_after(math.inf if timeout is None else timeout):
+                tool = await self._view(name)
         before = Before(arguments or {}, hook)
         if hook is None and self._hooks is not None:
             before = await self._hooks.before(name, before.arguments)
@@ -359,12 +369,20 @@ class ModelFace:
         return await trio.to_thread.run_sync(judge) if is_slow else judge()
 
     async def _view(self, name: str) -> ToolView:
-        listing = await self.listing()
-        view = listing.views.get(name)
-        if view is None:
+        views = (await self.listing()).views
+        if name not in views and self._is_down(name):
+            # A model knows it from an earlier list: "no such tool" would be wrong (S118, S125, field 14).
+            with suppress(UnknownTool):
+                await self._runtime.find_tool(name)
+            views = (await self.listing()).views
+        if name not in views:
             nearest = self._runtime.snapshot.catalog.nearest(name)
-            raise UnknownTool(name=name, nearest=tuple(near for near in nearest if near in listing.views))
-        return view
+            raise UnknownTool(name=name, nearest=tuple(near for near in nearest if near in views))
+        return views[name]
+
+    def _is_down(self, name: str) -> bool:
+        connected = self._runtime.snapshot.connections
+        return any(server not in connected for server in self._runtime.configured.servers_of(name))
 
     async def _save(self, files: Sequence[SaveFile]) -> list[str | None]:
         return [None] * len(files) if self._outputs is None else await self._outputs.save(files)

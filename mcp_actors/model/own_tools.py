@@ -13,11 +13,11 @@ import trio
 from attrs import frozen
 
 from mcp_actors.errors import McpActorsError, UnknownServer
+from mcp_actors.model.absent import absent
 from mcp_actors.protocol import jsonrpc
 from mcp_actors.tools.items import resources_from_items
 from mcp_actors.tools.plans import ModelResult, ModelText
 from mcp_actors.tools.resource_tools import LIST_RESOURCES, list_answer, plan_contents, resource_tools
-from mcp_actors.tools.sanitise import clean_text
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mcp_actors.tools.plans import SaveFile
     from mcp_actors.tools.resource_tools import HostTool
 
-__all__ = ["OwnTools", "Resourceful", "failures_of", "told"]
+__all__ = ["OwnTools", "Resourceful", "told"]
 
 # From here on contents are decoded in a thread.
 THREAD_BYTES: Final = 100_000
@@ -47,12 +47,6 @@ class Resourceful(Protocol):
 def told(text: str, *, is_error: bool = False) -> ModelResult:
     """Make a result of one text of ours."""
     return ModelResult((ModelText(text),), is_error)
-
-
-def failures_of(snapshot: Snapshot) -> dict[str, str]:
-    """Server -> why it is not there, in one cleaned line: those that failed or wait for a login (S331, S418)."""
-    missing = {name: one for name, one in snapshot.servers.items() if one.state in ("failed", "needs-auth")}
-    return {name: clean_text((one.error or one.reason).partition("\n")[0]) for name, one in missing.items()}
 
 
 @frozen
@@ -99,7 +93,7 @@ class OwnTools:
             self._require(server)
         wanted = {name: listing for name, listing in snapshot.listings.items() if server in (None, name)}
         offered = [resources_from_items(name, listing.resources or ())[0] for name, listing in wanted.items()]
-        failures = failures_of(snapshot) if server is None else {}
+        failures = absent(snapshot.servers) if server is None else {}
         return list_answer(offered, failures)
 
     async def _read(self, server: str, uri: str) -> JsonObject:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from scripted_fleet import spec
 
-from mcp_actors.errors import RemoteProtocolError, UnknownServer, UnknownTool
+from mcp_actors.errors import RemoteProtocolError, ServerNotReady, UnknownServer, UnknownTool
 from mcp_actors.files.loading import load_config
 from mcp_actors.model.face import ModelFace
 from mcp_actors.model.outputs import Outputs
@@ -85,6 +85,62 @@ async def test_search_and_formats() -> None:
 
     assert best.view.tool.name == "price"
     assert anthropic["name"] == "mcp__shop__price"
+
+
+# ── servers that are down ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_tool_of_a_server_that_ended_is_called_by_bringing_it_up() -> None:
+    """S118, S125: a model knows the tool from an earlier list; the next call starts its server again."""
+    server = shop()
+    async with open_runtime([spec("shop", server)]) as runtime:
+        await runtime.wait_ready()
+        face = ModelFace(runtime, mode=OPEN)
+        listed = [view.name for view in await face.listing()]
+        server.hang_up()
+        while runtime.status()["shop"].is_connected:
+            await runtime.wait_published()
+        gone, missing = list(await face.listing()), face.unavailable
+        result = await face.call("mcp__shop__price")
+        back = [view.name for view in await face.listing()]
+
+    assert gone == []
+    assert list(missing) == ["shop"]
+    assert missing["shop"].startswith("failed (")
+    assert text_of(result) == "9"
+    assert back == listed
+    assert face.unavailable == {}
+
+
+async def test_a_tool_whose_server_does_not_come_up_is_unavailable_for_a_reason() -> None:
+    """Field 14: the error names state, reason and remedy; a tool that nobody offers stays unknown."""
+    server = shop()
+    server.refuse("server/discover", -32000, "closed today")
+    server.refuse("initialize", -32000, "closed today")
+    async with open_runtime([spec("shop", server), spec("open", shop())]) as runtime:
+        await runtime.wait_ready()
+        face = ModelFace(runtime, mode=OPEN)
+        with pytest.raises(ServerNotReady, match="closed today"):
+            await face.call("mcp__shop__price")
+        with pytest.raises(UnknownTool):
+            await face.call("mcp__open__prize")
+        missing = face.unavailable
+
+    # A stranger's words reach no model this way.
+    assert missing == {"shop": "failed (refused): correct its configuration, then restart it"}
+
+
+async def test_denied_tools_of_a_server_that_is_down_stay_hidden() -> None:
+    """S236: bringing a server up lists no more than the rules let through."""
+    server = shop()
+    async with open_runtime([spec("shop", server)]) as runtime:
+        await runtime.wait_ready()
+        face = ModelFace(runtime, mode=OPEN, rules=read_rules({"deny": ["mcp__shop__buy"]}))
+        server.hang_up()
+        while runtime.status()["shop"].is_connected:
+            await runtime.wait_published()
+        with pytest.raises(UnknownTool):
+            await face.call("mcp__shop__buy")
 
 
 # ── permission ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -314,7 +370,7 @@ async def test_a_tool_that_changed_since_the_last_run_is_told_and_held_back_wher
 
 
 async def test_why_a_server_offers_nothing_can_be_told_to_a_model() -> None:
-    """S331, S418: its error in one cleaned line; the list of resources tells it too, and the others' are there."""
+    """S331, S418: in our words; the list of resources tells it too, and those of the others are there."""
     lib = ScriptedServer("lib")
     lib.add_resource("note://a", "text")
     broken = ScriptedServer("broken")
@@ -324,10 +380,11 @@ async def test_why_a_server_offers_nothing_can_be_told_to_a_model() -> None:
     async with open_runtime([spec("lib", lib), spec("broken", broken)]) as runtime:
         await runtime.wait_ready()
         face = ModelFace(runtime)
-        failures = dict(face.failures)
+        missed = dict(face.unavailable)
         listed = json.loads(text_of(await face.call("ListMcpResourcesTool")))
 
-    assert list(failures) == ["broken"]
-    assert "tenant gone" in failures["broken"]
-    assert listed["errors"] == failures
+    assert list(missed) == ["broken"]
+    assert missed["broken"].startswith("failed (")
+    assert "tenant gone" not in missed["broken"], "a stranger's words are not for a model"
+    assert listed["errors"] == missed
     assert [row["uri"] for row in listed["resources"]] == ["note://a"]
