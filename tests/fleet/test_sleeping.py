@@ -1,4 +1,4 @@
-"""After a sleep of the machine remote connections are made anew; programs, and what waits for people, are let be."""
+"""After a sleep, remote connections are made anew; programs, and what waits for people, are left alone."""
 
 from __future__ import annotations
 
