@@ -30,6 +30,7 @@ REMEDIES: Final[dict[str, str]] = {
     "timeout": "see what it says with --debug; MCP_TIMEOUT (milliseconds) or its connectTimeout gives it longer",
     "refused": "correct its configuration, then restart it",
     "exit": "start its command by hand to see what it lacks; what it said last stands above",
+    "exhausted": "this machine is out of descriptors, processes or memory: ulimit -a shows its limits",
     "unreachable": "see that the server runs, and that its url is right",
     "user": "enable it: mcp-actors enable {name}",
     "pending-approval": "look at it and allow it: mcp-actors approve {name}",

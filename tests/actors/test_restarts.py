@@ -84,6 +84,19 @@ def test_a_machine_that_ran_out_is_no_fault_of_the_server(number: int) -> None:
     assert classify(ConnectFailed(reason="refused")).kind is ExitKind.CRASH
 
 
+def test_a_machine_that_ran_out_is_recognised_behind_a_library_s_errors() -> None:
+    """Fault 98: some are raised in place of another without a cause, and several addresses fail as a group."""
+    inner = ValueError("of a library")
+    inner.__context__ = ExceptionGroup("all addresses", [OSError(errno.EMFILE, "Too many open files")])
+    outer = ConnectFailed(reason="cannot reach it")
+    outer.__cause__ = inner
+    other = ConnectFailed(reason="cannot reach it")
+    other.__cause__ = ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
+
+    assert classify(outer).kind is ExitKind.EXHAUSTED
+    assert classify(other).kind is ExitKind.CRASH
+
+
 def test_exit_status_zero_before_ready_is_a_crash() -> None:
     """A server that ends in order without having shaken hands has not served (fault 91, variant)."""
     assert classify(TransportBroken(reason="x", exit_status=0)).kind is ExitKind.CRASH

@@ -73,7 +73,7 @@ async def come(landing, host, shown):
     ],
 )
 async def test_only_our_own_answer_ends_a_visit(target, method, status):
-    """One path, GET, our state; a web page that guesses the port ends nothing (D07)."""
+    """One path, GET, our state; a web page that guesses the port ends nothing (D07, fault 107)."""
     async with open_landing(nowhere) as landing, trio.open_nursery() as nursery:
         got = []
         nursery.start_soon(_visit, landing, got)
@@ -134,7 +134,7 @@ async def test_nobody_comes():
 
 
 async def test_a_fixed_port_that_is_taken_is_an_error_that_names_the_setting():
-    """Before any browser opens (S247, fault 64 b)."""
+    """Before any browser opens (S247, faults 64 b and 99)."""
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", 0))
         holder.listen()

@@ -119,7 +119,7 @@ def test_the_table_of_the_reference_is_true(row: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("scope", list(Scope))
 def test_every_scope_is_judged(scope: Scope) -> None:
-    """No source of servers escapes the lists (S048, fault 29)."""
+    """No source of servers escapes the lists (S048, faults 29 and 108)."""
     assert not decide(evolve(SPECS["http"], scope=scope), policy(deny=[URL])).is_allowed
     assert not decide(evolve(SPECS["http"], scope=scope), policy(allow=[])).is_allowed
 

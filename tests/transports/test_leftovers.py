@@ -111,7 +111,7 @@ def test_the_state_directory_above_is_private_too(tmp_path) -> None:
 
 
 def test_journal_that_cannot_be_written_does_not_fail(tmp_path, caplog) -> None:
-    """No journal is no reason not to start a server."""
+    """No journal is no reason not to start a server (fault 99)."""
     (tmp_path / "file").write_text("")
     assert open_journal(tmp_path / "file" / "d") is None
 
@@ -171,7 +171,7 @@ async def test_leftover_of_a_dead_owner_is_stopped(directory, child) -> None:
     ids=["other start time", "other boot", "owner's pid was reused"],
 )
 async def test_only_a_full_match_is_touched(directory, child, changes, is_kept) -> None:
-    """A pid alone says nothing: another start time or boot is another process (fault 4)."""
+    """A pid alone says nothing: another start time or boot is another process (faults 4 and 96)."""
     path = write(directory, child.pid, **changes)
     is_reused_owner = "owner_pid" in changes
 
@@ -204,7 +204,7 @@ async def test_foreign_files_stay(directory) -> None:
 
 
 async def test_missing_or_open_directory_is_not_swept(tmp_path, child) -> None:
-    """Nothing is believed that others could have written."""
+    """Nothing is believed that others could have written (fault 99)."""
     open_to_all = tmp_path / "open"
     open_to_all.mkdir()
     write(open_to_all, child.pid)
