@@ -90,7 +90,7 @@ async def test_a_second_loss_in_a_row_is_an_error_and_no_loop() -> None:
 
 
 async def test_a_server_restarted_between_two_calls_is_found_again() -> None:
-    """The second call succeeds after one initialize, though connections and sessions are gone (S124, S205, fault 97)."""
+    """The second call succeeds after one initialize; connections and sessions are gone (S124, S205, fault 97)."""
     server = echo_server(revisions=LEGACY_REVISIONS)
 
     async def serve(port: int, stop: trio.Event, *, task_status: trio.TaskStatus[str]) -> None:

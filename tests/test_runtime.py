@@ -155,6 +155,27 @@ async def test_a_timeout_is_trios_and_tells_the_server_once(autojump_clock: obje
     assert (len(cancelled), after.text) == (1, "still here")
 
 
+@pytest.mark.deadline(1000)
+async def test_a_timeout_of_any_request_is_told_and_that_of_a_handshake_is_not(autojump_clock: object) -> None:
+    """Fault 79: resources/read is cancelled at the server, once and never repeated; ``initialize`` must not be."""
+    server = echo_server(revisions=LEGACY_REVISIONS)
+    server.silence("resources/read")
+    mute = echo_server(revisions=LEGACY_REVISIONS)
+    mute.silence("initialize")
+
+    async with open_runtime([spec("one", server), spec("mute", mute)], settings=SETTINGS) as runtime:
+        mute_state = (await runtime.wait_ready())["mute"].state
+        with pytest.raises(trio.TooSlowError):
+            await runtime.request("one", "resources/read", {"uri": "a:b"}, timeout=5)
+        cancelled = await server.wait_seen("notifications/cancelled")
+        await trio.sleep(100)
+
+    [read] = server.seen("resources/read")
+    assert [each["params"]["requestId"] for each in cancelled] == [read["id"]]
+    assert mute_state is ServerState.FAILED
+    assert mute.seen("notifications/cancelled") == []
+
+
 async def test_the_deadlines_of_many_calls_are_kept_each(autojump_clock: object) -> None:
     """One watchdog serves calls that end in any order."""
     ends: dict[float, float] = {}
