@@ -32,7 +32,7 @@ REMEDIES: Final[dict[str, str]] = {
     "exit": "start its command by hand to see what it lacks; what it said last stands above",
     "exhausted": "this machine is out of descriptors, processes or memory: ulimit -a shows its limits",
     "unreachable": "see that the server runs, and that its url is right",
-    "user": "enable it: mcp-actors enable {name}",
+    "user": "switch it on: mcp-actors enable {name}",
     "pending-approval": "look at it and allow it: mcp-actors approve {name}",
     "policy": "ask whoever wrote the rule",
 }

@@ -19,7 +19,7 @@ from mcp_actors.auth.driving import drive, real_sources
 from mcp_actors.auth.fetcher import SafeFetcher, resolve_name
 from mcp_actors.auth.jwt import read_header
 from mcp_actors.auth.minting import Minter
-from mcp_actors.auth.needs_auth import FILE_NAME, NeedsAuthCache, cache_id
+from mcp_actors.auth.needs_auth import FILE_NAME, NeedsAuthCache, cache_id, why_no_login
 from mcp_actors.auth.options import AuthOptions, GrantKind, read_options
 from mcp_actors.auth.refreshing import NEWS, Keeper
 from mcp_actors.auth.server_auth import ServerAuth
@@ -236,7 +236,7 @@ class AuthDesk:
         """
         auth = self.for_server(spec)
         if auth is None:
-            raise AuthFailed(server=spec.name, reason="its credentials are configured, or it has none to sign in with")
+            raise AuthFailed(server=spec.name, reason=why_no_login(spec))
         try:
             options = auth.options
             if options.grant is GrantKind.XAA:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from mcp_actors.config.specs import ServerSpec
 
-__all__ = ["FILE_NAME", "NeedsAuthCache", "cache_id"]
+__all__ = ["FILE_NAME", "NeedsAuthCache", "cache_id", "why_no_login"]
 
 log = logging.getLogger("mcp_actors.auth")
 
@@ -40,6 +40,15 @@ LIFE: Final = 15 * 60.0
 MAX_ENTRIES: Final = 1000
 # Some 30 000 years: what is beyond is no moment.
 MAX_MILLISECONDS: Final = 1e15
+
+
+def why_no_login(spec: ServerSpec) -> str:
+    """Why nobody signs in to this server, and where its credentials stand instead."""
+    target = spec.target
+    if not isinstance(target, RemoteTarget):
+        return "it is no address but a program, which signs in by itself; what it needs goes into its env"
+    where = "its headersHelper prints" if target.headers_helper is not None else "its headers, or its url, hold"
+    return f"{where} its credentials already: change them there, or take them out to sign in"
 
 
 def cache_id(spec: ServerSpec) -> str | None:

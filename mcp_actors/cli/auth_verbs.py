@@ -67,7 +67,7 @@ def _spec(shared: GlobalOptions, name: str) -> ServerSpec:
 
 def configure_login(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``login``."""
-    parser.add_argument("name", metavar="NAME")
+    parser.add_argument("name", metavar="NAME", help="a configured server")
     parser.add_argument("--no-browser", action="store_true", help="print the page's address, and take an answer pasted")
     parser.add_argument("--code", action="store_true", help="show a code to type in elsewhere, where the server can")
     parser.add_argument("--scopes", metavar="S", help="ask for these scopes, separated by blanks, and no others")
@@ -93,7 +93,7 @@ def run_login(shared: GlobalOptions, own: argparse.Namespace) -> int:
 
 def configure_logout(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``logout``."""
-    parser.add_argument("name", metavar="NAME")
+    parser.add_argument("name", metavar="NAME", help="a configured server")
 
 
 def run_logout(shared: GlobalOptions, own: argparse.Namespace) -> int:
@@ -114,7 +114,7 @@ def run_logout(shared: GlobalOptions, own: argparse.Namespace) -> int:
 def configure_auth(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``auth``."""
     parser.add_argument("action", choices=("status",), metavar="status", help="tell how each server is signed in to")
-    parser.add_argument("name", nargs="?", metavar="NAME")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="only this server")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -198,7 +198,7 @@ def configure_xaa(parser: argparse.ArgumentParser) -> None:
 
 
 def run_xaa(shared: GlobalOptions, own: argparse.Namespace) -> int:
-    """Set up, or sign in to, the company whose word opens servers (enterprise-managed authorization)."""
+    """Set up, or sign in to, the company whose word signs in to all its servers (enterprise-managed authorization)."""
     del shared
     if own.action == "setup":
         setup = _setup_of(own)

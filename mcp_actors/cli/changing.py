@@ -149,7 +149,7 @@ def _pairs(texts: Sequence[str], sign: str, shape: str) -> dict[str, Json]:
 def configure_add_json(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``add-json``."""
     add_scope(parser)
-    parser.add_argument("name", metavar="NAME")
+    parser.add_argument("name", metavar="NAME", help="what to call it")
     parser.add_argument(
         "json", metavar="JSON", help='the entry, such as {"command": "..."}; @FILE reads it from a file'
     )
@@ -279,7 +279,7 @@ def tell_change(change: Change, text: str, *, is_dry: bool) -> None:
 def configure_remove(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``remove``."""
     add_scope(parser)
-    parser.add_argument("name", metavar="NAME")
+    parser.add_argument("name", metavar="NAME", help="a server that stands in that file")
 
 
 def run_remove(shared: GlobalOptions, own: argparse.Namespace) -> int:

@@ -51,12 +51,12 @@ def _change_choices(places: Places, change: Callable[[str | None, str], str]) ->
 
 def configure_enable(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``enable``."""
-    parser.add_argument("name", metavar="NAME")
+    parser.add_argument("name", metavar="NAME", help="a configured server")
 
 
 def configure_disable(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``disable``."""
-    parser.add_argument("name", metavar="NAME")
+    parser.add_argument("name", metavar="NAME", help="a configured server")
 
 
 def run_enable(shared: GlobalOptions, own: argparse.Namespace) -> int:

@@ -120,7 +120,7 @@ def _plain(line: str) -> str:
 
 def configure_why(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``why``."""
-    parser.add_argument("name", metavar="SERVER")
+    parser.add_argument("name", metavar="SERVER", help="a configured server")
     parser.add_argument("--connect", action="store_true", help="start it too, when it may run, and say what happens")
     parser.add_argument("--json", action="store_true", help="print one object")
 

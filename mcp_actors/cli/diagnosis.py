@@ -206,7 +206,8 @@ def explain_text(shown: Mapping[str, Json]) -> str:
         lines += [f"  defined in {shown['file']} (scope {shown['scope']})", f"  entry {json.dumps(shown['entry'])}"]
     for key in ("policy", "approval", "program"):
         if shown[key] is not None:
-            lines.append(f"  {key}: {shown[key]}")
+            label = "address" if key == "program" and "://" in str(shown[key]) else key
+            lines.append(f"  {label}: {shown[key]}")
     for key, mark in (("problems", "problem"), ("not_used", "not used"), ("warnings", "warning")):
         told = shown[key]
         lines += [f"  {mark}: {each}" for each in told] if isinstance(told, list) else []

@@ -55,7 +55,7 @@ VERBS: Final[Mapping[str, Verb]] = {
     "login": Verb("auth_verbs", "sign in to a server, in a browser"),
     "logout": Verb("auth_verbs", "revoke and forget the login of a server"),
     "auth": Verb("auth_verbs", "auth status: tell how servers are signed in to; asks nobody"),
-    "xaa": Verb("auth_verbs", "xaa setup, login, logout: the company whose word opens servers"),
+    "xaa": Verb("auth_verbs", "xaa setup, login, logout: sign in once with a company, for all its servers"),
     "doctor": Verb("diagnosing", "check the whole configuration and say what to do; starts nothing"),
     "why": Verb("diagnosing", "explain the state of one server; starts nothing"),
     "storm": Verb("storm", "connect many synthetic servers and measure it"),

@@ -34,7 +34,7 @@ TOLD = "sign in with: mcp-actors login srv --scopes write"
         ("unreachable", REMOTE, None, "see that the server runs, and that its url is right"),
         ("pending-approval", PROGRAM, None, "look at it and allow it: mcp-actors approve srv"),
         ("pending-approval", BLANK, None, "look at it and allow it: mcp-actors approve 'my server'"),
-        ("user", BLANK, None, "enable it: mcp-actors enable 'my server'"),
+        ("user", BLANK, None, "switch it on: mcp-actors enable 'my server'"),
         ("gave-up", PROGRAM, TOLD, "see its error, then restart it"),
         ("ready", REMOTE, TOLD, None),
     ],

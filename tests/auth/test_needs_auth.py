@@ -8,7 +8,7 @@ import pytest
 import trio
 from oauth_peer import Clock
 
-from mcp_actors.auth.needs_auth import FILE_NAME, NeedsAuthCache, cache_id
+from mcp_actors.auth.needs_auth import FILE_NAME, NeedsAuthCache, cache_id, why_no_login
 from mcp_actors.config.specs import InProcessTarget, RemoteTarget, ServerSpec, StdioTarget
 
 
@@ -153,3 +153,16 @@ def test_the_key_changes_with_the_configuration():
 
     assert len(keys) == len(specs)
     assert not any("SECRET" in str(key) for key in keys)
+
+
+@pytest.mark.parametrize(
+    ("target", "place"),
+    [
+        (StdioTarget("npx"), "goes into its env"),
+        (RemoteTarget("https://h.example.com/mcp", headers={"Authorization": "Bearer x"}), "its headers, or its url"),
+        (RemoteTarget("https://h.example.com/mcp", headers_helper="print-token"), "its headersHelper prints"),
+    ],
+)
+def test_who_cannot_be_signed_in_to_says_where_its_credentials_stand(target, place):
+    """A person who asks for a login learns what to change instead (S255)."""
+    assert place in why_no_login(ServerSpec("srv", target))
