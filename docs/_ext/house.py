@@ -172,7 +172,8 @@ class SettingsTable(TableDirective):
 
         said = comments(Settings)
         for field in attrs.fields(Settings):
-            yield f"``{field.name}``", f"``{field.default}``", said.get(field.name, "")
+            default = f"{type(field.default).__name__}()" if attrs.has(type(field.default)) else field.default
+            yield f"``{field.name}``", f"``{default}``", said.get(field.name, "")
 
 
 class RestartTable(SettingsTable):

@@ -66,8 +66,10 @@ def run_run(shared: GlobalOptions, own: argparse.Namespace) -> int:
 
 async def _run(shared: GlobalOptions, plan: Plan, *, is_watching: bool, has_events: bool) -> NoReturn:
     import trio
+    from attrs import evolve
 
     from mcp_actors.cli.configured import read_configuration
+    from mcp_actors.config.specs import SERVICE_RESTARTS
     from mcp_actors.files.places import Places
     from mcp_actors.fleet.reloading import keep_reloading
     from mcp_actors.runtime import open_runtime
@@ -75,8 +77,9 @@ async def _run(shared: GlobalOptions, plan: Plan, *, is_watching: bool, has_even
     plan.tell()
     reread = partial(read_configuration, shared)
     state_dir = Places.of(os.environ).state_dir
+    settings = evolve(plan.settings, restarts=SERVICE_RESTARTS)
     async with (
-        open_runtime(reread(), settings=plan.settings, state_dir=state_dir, reread=reread) as runtime,
+        open_runtime(reread(), settings=settings, state_dir=state_dir, reread=reread) as runtime,
         trio.open_nursery() as nursery,
     ):
         # An ignored one stays ignored (nohup).

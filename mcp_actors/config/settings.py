@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from attrs import frozen
 
+from mcp_actors.config.specs import LIBRARY_RESTARTS, RestartDefaults
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -46,6 +48,8 @@ class Settings:
     ping_timeout: float = 10.0
     # What calls in flight to a server that a reload changed have to end, before they are failed.
     drain_timeout: float = 30.0
+    # How servers are restarted whose definition does not say (S116-S118, S120).
+    restarts: RestartDefaults = LIBRARY_RESTARTS
     # Registry updates are collected for so long, from the first one (S366).
     publish_window: float = 0.016
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import enum
 import hashlib
 import json
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import urlsplit
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from mcp_actors.jsontypes import Json
 
 __all__ = [
+    "LIBRARY_RESTARTS",
+    "SERVICE_RESTARTS",
     "Batch",
     "EraChoice",
     "InProcessTarget",
     "RemoteTarget",
+    "RestartDefaults",
     "RestartPolicy",
     "RestartType",
     "Scope",
@@ -99,10 +102,45 @@ class RestartPolicy:
     backoff_max: float = 30.0
     max_tries: int = 5
     stable_after: float = 60.0
-    # Spread each backoff over (0, backoff]: off in the library, on in the service (S116, fault 90).
-    has_jitter: bool = False
-    # After giving up, probe again every so many seconds; None: only when asked (S118).
+    # Spread each backoff over (0, backoff]; None: as the runtime does (S116, fault 90).
+    has_jitter: bool | None = None
+    # After giving up, probe again every so many seconds; None: as the runtime does (S118).
     park_probe: float | None = None
+
+
+@frozen
+class RestartDefaults:
+    """What holds for servers whose definition does not say; by default a library's, which mostly acts when asked."""
+
+    local: RestartType = RestartType.TEMPORARY
+    remote: RestartType = RestartType.PERMANENT
+    has_jitter: bool = False
+    # Seconds between probes of a server that was given up; None: only when asked.
+    park_probe: float | None = None
+
+    def type_of(self, batch: Batch) -> RestartType:
+        """The restart type of a batch."""
+        return self.remote if batch is Batch.REMOTE else self.local
+
+    def fill(self, spec: ServerSpec) -> ServerSpec:
+        """Give the spec with everything said about its restarts.
+
+        Source:
+            S116-S118, S120, and the decisions about them.
+        """
+        own = spec.restart_policy
+        policy = evolve(
+            own,
+            has_jitter=self.has_jitter if own.has_jitter is None else own.has_jitter,
+            park_probe=self.park_probe if own.park_probe is None else own.park_probe,
+        )
+        return evolve(spec, restart_type=spec.restart_type or self.type_of(spec.batch), restart_policy=policy)
+
+
+LIBRARY_RESTARTS: Final = RestartDefaults()
+# Of a service, where no call may come for hours: programs that died come back, the tries of many servers are spread,
+# and one that was given up is looked at every five minutes (a number of hermes-agent).
+SERVICE_RESTARTS: Final = RestartDefaults(local=RestartType.TRANSIENT, has_jitter=True, park_probe=300.0)
 
 
 @frozen
@@ -193,10 +231,8 @@ class ServerSpec:
 
     @property
     def restart(self) -> RestartType:
-        """Restart type: its own, else by transport (S117, S120)."""
-        if self.restart_type is not None:
-            return self.restart_type
-        return RestartType.PERMANENT if self.batch is Batch.REMOTE else RestartType.TEMPORARY
+        """Restart type: its own, else by transport as in a library (S117, S120)."""
+        return self.restart_type or LIBRARY_RESTARTS.type_of(self.batch)
 
     def fingerprint(self) -> str:
         """Hash of all that decides how the server runs, without scope and source (S038, S114). Hex, 64 characters."""

@@ -337,7 +337,7 @@ class _Reader:
             backoff_max=_or(_seconds(restart.backoff_max), default.backoff_max),
             max_tries=_or(restart.max_tries, default.max_tries),
             stable_after=_or(_seconds(restart.stable_after), default.stable_after),
-            has_jitter=_or(restart.jitter, default.has_jitter),
+            has_jitter=restart.jitter,
             park_probe=_seconds(restart.park_probe),
         )
 

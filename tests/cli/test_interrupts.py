@@ -71,6 +71,25 @@ def test_run_prints_events_as_they_come():
     }
 
 
+def test_run_brings_back_a_program_that_died():
+    """S118, field 22: nobody may call for hours; a killed server is up again, unless its entry wants it otherwise."""
+    once = {**CLOCK, "restart": "temporary"}
+    with start("run", *config(clock=CLOCK, once=once)) as process:
+        said = read_until(process.stderr, "running:")
+        for line in said:
+            if "tools=2 pid=" in line:
+                os.kill(int(line.rpartition("pid=")[2]), signal.SIGKILL)
+        back = read_until(process.stderr, "restarts=1\n")
+        back += read_until(process.stderr, "clock: pending -> connected")
+        process.send_signal(signal.SIGTERM)
+        _, rest = process.communicate(timeout=PATIENCE)
+
+    assert process.returncode == 0, rest
+    told = "".join([*back, rest])
+    assert "once: connected -> failed (exit) phase=parked" in told
+    assert "once: pending" not in told
+
+
 @pytest.mark.parametrize("words", [(), ("--watch",)], ids=["HUP", "watch"])
 def test_run_follows_its_configuration(words, tmp_path):
     """On SIGHUP, or by itself with --watch: the new server comes, the other stays; a broken file is told of."""
