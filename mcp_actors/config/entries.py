@@ -9,7 +9,7 @@ import json
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, NewType
 
-from attrs import field, frozen
+from attrs import field, fields, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mcp_actors.config.notes import KeyPath
     from mcp_actors.jsontypes import JsonObject
 
-__all__ = ["FILE_KEYS", "Entry", "FieldFault", "Restart", "structure_entry"]
+__all__ = ["FILE_KEYS", "Entry", "FieldFault", "Restart", "entry_keys", "structure_entry"]
 
 # Text, or a number or truth value that is taken as text (fault 27).
 LooseText = NewType("LooseText", str)
@@ -81,6 +81,12 @@ FILE_KEYS: Mapping[str, str] = {
     "stable_after": "stableAfter",
     "park_probe": "parkProbe",
 }
+
+
+def entry_keys() -> frozenset[str]:
+    """The keys of an entry as files write them."""
+    return frozenset(FILE_KEYS.get(attribute.name, attribute.name) for attribute in fields(Entry))
+
 
 # In milliseconds thirty thousand years: what is larger is a slip, and would overflow a float.
 MAX_NUMBER = 1e15

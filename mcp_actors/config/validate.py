@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from attrs import field, frozen
 
 from mcp_actors.config.checks import HEADER_NAME, header_fault, plain_fault, url_fault, watched_texts
-from mcp_actors.config.entries import Entry, Restart, structure_entry
+from mcp_actors.config.entries import Entry, Restart, entry_keys, structure_entry
 from mcp_actors.config.expand import expand
 from mcp_actors.config.specs import (
     EraChoice,
@@ -63,6 +63,10 @@ OWN_KEYS: Mapping[str, str] = {
     "disabled": "true: defined, but not started",
     "enabled": "false: the same",
 }
+
+KNOWN_KEYS: Final = frozenset(OWN_KEYS) | {"transport", "oauth"} | entry_keys()
+# As alike as arg and args; alwaysAllow of other programs is less like alwaysLoad.
+SLIP_LIKENESS: Final = 0.85
 
 # Below this an entry's timeout is ignored (S200).
 MIN_CALL_TIMEOUT_MS = 1000
@@ -133,6 +137,7 @@ class _Reader:
             return None
         self._note_scalars(raw)
         self._note_whitespace(raw)
+        self._note_slips(raw)
         spec = self._spec(entry, transport, raw)
         return spec if len(self.context.findings.problems) == before else None
 
@@ -210,6 +215,12 @@ class _Reader:
             for name in names if isinstance(names, Mapping) else ():
                 if name != name.strip():
                     self.note((key, name), "whitespace", "the name begins or ends with whitespace; it is used as it is")
+
+    def _note_slips(self, raw: JsonObject) -> None:
+        """Warn of keys that are nearly those of ours. Others stay unmentioned: entries hold keys of many programs."""
+        for key in raw:
+            if key not in KNOWN_KEYS and (meant := _nearest_key(key)) is not None:
+                self.note((key,), "unknown-key", f"is no key that has an effect; did you mean {meant}?")
 
     def _spec(self, entry: Entry, transport: TransportName, raw: JsonObject) -> ServerSpec | None:
         is_enabled, reason = entry.enabled and not entry.disabled, "user"
@@ -340,6 +351,19 @@ class _Reader:
             has_jitter=restart.jitter,
             park_probe=_seconds(restart.park_probe),
         )
+
+
+def _folded(key: str) -> str:
+    return re.sub(r"[\W_]", "", key[:40]).lower()
+
+
+def _nearest_key(key: str) -> str | None:
+    """The key of ours that this one is a slip of, also in case and separators; None when there is none."""
+    from difflib import get_close_matches  # entries without unknown keys need not wait for it
+
+    ours = {_folded(known): known for known in sorted(KNOWN_KEYS)}
+    nearest = get_close_matches(_folded(key), ours, n=1, cutoff=SLIP_LIKENESS)
+    return ours[nearest[0]] if nearest else None
 
 
 def _or(value: T | None, default: T) -> T:

@@ -107,6 +107,8 @@ def resolve_command(command: str, *, environ: Mapping[str, str], cwd: str, look_
 
 
 def _remedy(command: str, kind: FileKind, look_up: LookUp) -> str:
+    if "://" in command:
+        return "it is an address: write it as `url`, and no command"
     if command.startswith("~"):
         return "~ is not expanded here: write ${HOME} instead"
     first, *rest = command.split()

@@ -28,7 +28,7 @@ from urllib.parse import urldefrag, urljoin
 
 import trio
 
-from mcp_actors.config.specs import RemoteTarget
+from mcp_actors.config.specs import RemoteTarget, TransportName
 from mcp_actors.errors import (
     AuthError,
     ConfigError,
@@ -71,6 +71,8 @@ MAX_NOTES: Final = 8
 # The endpoint holds the session: whoever does not know it any more has lost that.
 LOST_STATUSES: Final = frozenset({404, 410})
 PROBE: Final = "server/discover"
+# What servers of streamable HTTP answer to a bare GET.
+NEWER_STATUSES: Final = frozenset({400, 405, 406})
 
 
 class SseTransport:
@@ -209,6 +211,10 @@ class SseTransport:
         if is_success(answer.status) and answer.content_type == EVENT_STREAM:
             return
         error = read_refusal(await refusal_of(answer, had_session=False), is_connecting=True)
+        # Not where it was only tried after the newer one (`fallback`).
+        is_meant = self._target.transport is TransportName.SSE
+        if is_meant and isinstance(error, TransportError) and error.http_status in NEWER_STATUSES:
+            error.reason += "; a newer server is of type http"
         if isinstance(error, (TransportError, AuthError)):
             raise error
         place = place_of(answer.url)

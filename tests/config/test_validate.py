@@ -38,6 +38,9 @@ def target(raw: object) -> object:
 URL = "https://h/mcp"
 
 
+TOLD = "is no key that has an effect; did you mean {}?"
+
+
 @pytest.mark.parametrize(
     ("spelling", "transport"),
     [
@@ -123,6 +126,33 @@ def test_unknown_type_lists_what_is_accepted() -> None:
     _, findings = read({"type": "grpc", "url": URL})
 
     assert all(word in str(findings.problems[0]) for word in ("grpc", "stdio", "streamable-http", "sse", "ws"))
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("arg", "args"),
+        ("Env", "env"),
+        ("header", "headers"),
+        ("URL", "url"),
+        ("disable", "disabled"),
+        ("env_file", "envFile"),
+        ("requestTimeout", "request_timeout_ms"),
+        # Of other programs, and of nobody: they are kept and not spoken of.
+        *(
+            (key, None)
+            for key in ("alwaysAllow", "autoApprove", "disabledTools", "trust", "description", "x", "", "\n")
+        ),
+        *((key, None) for key in ("args", "env", "oauth", "transport", "alwaysLoad", "envFile")),
+    ],
+)
+def test_a_slip_of_a_key_is_warned_about(key: str, meant: str | None) -> None:
+    """A key that is nearly one of ours has no effect and is told of; foreign keys pass in silence (field 53)."""
+    spec, findings = read({"command": "x", key: {"args": [], "transport": "stdio", "alwaysLoad": False}.get(key, {})})
+
+    assert spec is not None or findings.problems
+    told = [note for note in findings.notes if note.code == "unknown-key"]
+    assert [note.text for note in told] == ([] if meant is None else [TOLD.format(meant)])
 
 
 def test_url_without_type_is_streamable_http_with_a_note() -> None:

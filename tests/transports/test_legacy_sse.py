@@ -185,8 +185,9 @@ async def test_second_endpoint_ignored():
 
 
 REFUSALS = {
-    "404": (Reply(404), ConnectFailed, "404", False),
-    "405": (Reply(405), ConnectFailed, "405", False),
+    "404": (Reply(404), ConnectFailed, "may be wrong", False),
+    "400": (Reply(400), ConnectFailed, "a newer server is of type http", False),
+    "405": (Reply(405), ConnectFailed, "a newer server is of type http", False),
     "503": (Reply(503, [("Retry-After", "7")]), ConnectFailed, "503", True),
     "401": (Reply(401, [("WWW-Authenticate", "Bearer")]), AuthRequired, "", None),
     "403": (Reply(403), AuthRequired, "", None),
