@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from attrs import field, frozen
@@ -357,6 +358,7 @@ def _folded(key: str) -> str:
     return re.sub(r"[\W_]", "", key[:40]).lower()
 
 
+@lru_cache(256)  # a thousand entries of another program hold the same few keys
 def _nearest_key(key: str) -> str | None:
     """The key of ours that this one is a slip of, also in case and separators; None when there is none."""
     from difflib import get_close_matches  # entries without unknown keys need not wait for it

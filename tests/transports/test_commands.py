@@ -60,6 +60,7 @@ def test_command_is_found(command, path, found) -> None:
         ("./dir", ["is a directory", "from /work"]),
         ("~/bin/tool", ["~ is not expanded", "${HOME}"]),
         ("tool -y pkg", ["'tool' in `command`", "`args`"]),
+        ("https://h.example.com/mcp", ["is an address", "`url`"]),
         ("", ["the command is empty"]),
         ("  ", ["the command is empty"]),
     ],
