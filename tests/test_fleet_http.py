@@ -16,6 +16,7 @@ from mcp_actors.errors import RpcError
 from mcp_actors.runtime import open_runtime
 from mcp_actors.testing.http_server import HttpAnswer, HttpOptions, HttpRequest, open_http_server
 from mcp_actors.testing.scripted import LEGACY_REVISIONS, MODERN_REVISIONS
+from mcp_actors.testing.sse_server import open_sse_server
 
 SETTINGS = Settings()
 ERAS = {"modern": MODERN_REVISIONS, "legacy": LEGACY_REVISIONS, "both": MODERN_REVISIONS + LEGACY_REVISIONS}
@@ -170,3 +171,20 @@ async def test_a_black_hole_fails_by_its_clock_and_hurts_no_other() -> None:
 
     assert (hole, result.text) == (ServerState.PENDING, "fine")
     assert "no answer to the handshake within 1.5 s" in (statuses["hole"].error or "")
+
+
+async def test_a_server_that_was_found_to_speak_the_older_transport_is_listed_as_that() -> None:
+    """Fault 34: where an entry names no transport, the status names what is spoken, also after its end."""
+    server = echo_server(revisions=("2024-11-05",))
+
+    with trio.fail_after(30):
+        async with open_sse_server(server) as url:
+            one = ServerSpec("one", RemoteTarget(url, is_guess=True))
+            async with open_runtime([one], settings=SETTINGS) as runtime:
+                before = runtime.status()["one"].transport
+                status = (await runtime.wait_ready())["one"]
+                await runtime.disable("one")
+                after = runtime.status()["one"].transport
+
+    assert (before, status.transport, after) == ("http", "sse", "sse")
+    assert status.state is ServerState.CONNECTED

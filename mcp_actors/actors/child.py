@@ -177,7 +177,7 @@ class Child:
         assert info is not None
         logger.debug(
             "[MCP:%s] connect.complete transport=%s elapsed_ms=%d revision=%s",
-            self.spec.name, self.spec.transport, round((ready - opened) * 1000), info.revision,
+            self.spec.name, connection.transport, round((ready - opened) * 1000), info.revision,
         )  # fmt: skip
         if logger.isEnabledFor(logging.DEBUG):
             logger.debug("[MCP:%s] capabilities %s", self.spec.name, capability_summary(info))
@@ -185,6 +185,7 @@ class Child:
             ServerState.PENDING,
             Phase.LISTING,
             "listing",
+            transport=connection.transport,
             era=info.era,
             revision=info.revision,
             pid=connection.diagnostics().pid,

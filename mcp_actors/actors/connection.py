@@ -313,6 +313,13 @@ class Connection:
         return is_usable and not self.users.are_leaving
 
     @property
+    def transport(self) -> str:
+        """How messages move: as configured, or, where nobody said, as was found (fault 34)."""
+        target = self.spec.target
+        is_guess = isinstance(target, RemoteTarget) and target.is_guess
+        return self._wire.transport.kind if is_guess and self._wire is not None else self.spec.transport
+
+    @property
     def wants_tasks(self) -> bool:
         """Whether the host takes tasks where a server offers them."""
         return self._host.wants_tasks

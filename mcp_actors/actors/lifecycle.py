@@ -69,6 +69,7 @@ class ServerStatus:
     phase: Phase
     # Reason code: "queued", "ready", "user", "policy", "timeout", "exit", "http", "refused", "crash-loop", ...
     reason: str
+    # What the entry names; where it names none, "http" until a connection found "sse" (fault 34).
     transport: str
     scope: str
     # When this state (not phase) began.

@@ -5,6 +5,9 @@ What this is not: the frames of calls, which their callers write (`calls`).
 Rule 1: only answers speak against a peer. It decides how many it wants, and one that asks without reading them is cut;
 how many calls are withdrawn at once is its clients' doing, and no reason to end the connection (S204).
 Rule 2: frames of a handshake have its deadline and no other (fault 89).
+Rule 3: a message stream takes all of them in order. Where each frame is an exchange of its own, that of an answer may
+hang for its whole time: answers and other frames then go in lanes of their own, several at once in each, so that no
+answer holds up a cancel, nor a few of them the rest.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 import trio
+from attrs import define, field
 
 from mcp_actors.errors import McpActorsError
 
@@ -33,10 +37,24 @@ MAX_ANSWERS: Final = 8192
 MAX_OURS: Final = 65_536
 # One of them may take so long on the wire, in seconds; only HTTP can be so slow.
 TIMEOUT: Final = 30.0
+# Exchanges of a lane at once: as many connections as browsers open to one host, and a few.
+MAX_EXCHANGES: Final = 8
+
+
+@define(eq=False)
+class _Lane:
+    """Frames that wait for the same turn."""
+
+    # How many may be on their way at once.
+    width: int
+    # Oldest first; with each, whether the handshake depends on it.
+    waiting: deque[tuple[Frame, bool]] = field(factory=deque, repr=False)
+    # How many are on their way.
+    active: int = 0
 
 
 class Outgoing:
-    """Frames that wait for the wire, oldest first. `post` never waits; a task runs while there are any."""
+    """Frames that wait for the wire. `post` never waits; what is posted goes out in tasks of the nursery."""
 
     def __init__(
         self, transport: Transport, nursery: trio.Nursery, *, server: str, on_sent: Callable[[], None]
@@ -46,52 +64,66 @@ class Outgoing:
         self._server = server
         # Told after each frame.
         self._on_sent = on_sent
-        # Frames that are not on the wire yet; the first may be on its way.
-        self._frames: deque[Frame] = deque()
-        # Of these, how many are answers.
-        self._answers = 0
-        # Whether a frame that cannot be sent is the end; so it is until the handshake is over.
+        # Whether frames but answers belong to a handshake: one that cannot be sent is the end.
         self.is_strict = True
-
-    @property
-    def unsent(self) -> int:
-        """How many frames are not on the wire yet."""
-        return len(self._frames)
+        # Frames of a handshake that are not on the wire yet.
+        self.unsent = 0
+        # Answers and other frames that are not on the wire yet.
+        self._answers = self._ours = 0
+        both = _Lane(1)
+        self._answering, self._other = (
+            (_Lane(MAX_EXCHANGES), _Lane(MAX_EXCHANGES)) if transport.is_exchange else (both, both)
+        )
+        self._is_over = False
 
     def post(self, frame: Frame) -> bool:
-        """Put a frame in the queue; false when it is one answer too many."""
+        """Put a frame in its lane; false when it is one answer too many."""
         is_answer = not frame.method
         if is_answer and self._answers >= MAX_ANSWERS:
             return False
-        if not is_answer and self.unsent - self._answers >= MAX_OURS:
+        if not is_answer and self._ours >= MAX_OURS:
             logger.debug("[MCP:%s] x lost %s: too many wait", self._server, frame.method)
             return True
-        self._answers += is_answer
-        self._frames.append(frame)
-        if len(self._frames) == 1:
-            self._nursery.start_soon(self._send_all)
+        if self._is_over:
+            return True  # nobody is left to be told
+        is_strict = self.is_strict and not is_answer
+        self._count(frame, 1, is_strict=is_strict)
+        lane = self._answering if is_answer else self._other
+        lane.waiting.append((frame, is_strict))
+        if lane.active < lane.width:
+            lane.active += 1
+            self._nursery.start_soon(self._send_all, lane)
         return True
 
-    async def _send_all(self) -> None:
-        """Send one frame after the other, as long as there are any.
+    def close(self) -> None:
+        """Take no more frames: the nursery is about to end."""
+        self._is_over = True
+
+    def _count(self, frame: Frame, step: int, *, is_strict: bool) -> None:
+        self._answers += step * (not frame.method)
+        self._ours += step * bool(frame.method)
+        self.unsent += step * is_strict
+
+    async def _send_all(self, lane: _Lane) -> None:
+        """Send frames of a lane, one after the other, until none waits.
 
         Raises:
             McpActorsError: a frame of the handshake could not be sent.
         """
-        while self._frames:
-            frame = self._frames[0]
+        while lane.waiting:
+            frame, is_strict = lane.waiting.popleft()
             try:
-                await self._send(frame)
+                await self._send(frame, is_strict=is_strict)
             except McpActorsError as error:
-                if self.is_strict:
+                if is_strict:
                     raise
                 logger.debug("[MCP:%s] x lost %s: %s", self._server, frame.method or "an answer", error.describe())
-            del self._frames[0]
-            self._answers -= not frame.method
+            self._count(frame, -1, is_strict=is_strict)
             self._on_sent()
+        lane.active -= 1
 
-    async def _send(self, frame: Frame) -> None:
-        if self._transport.is_exchange and not self.is_strict:
+    async def _send(self, frame: Frame, *, is_strict: bool) -> None:
+        if self._transport.is_exchange and not is_strict:
             with trio.move_on_after(TIMEOUT):
                 await self._transport.send(frame)
         else:

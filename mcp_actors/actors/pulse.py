@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = ["PINGED", "Strikes", "keep_pinging"]
 
-# Transports whose connection can die unnoticed (S127). A WebSocket is not among them: it pings by itself, in any era.
-PINGED: Final = frozenset({"sse"})
+# Transports whose connection can die unnoticed (S127). A WebSocket has pings of its own, in any era, which tell of a
+# dead wire sooner; that the program behind a living one hangs, only an answer of its own can disprove.
+PINGED: Final = frozenset({"sse", "ws"})
 MAX_STRIKES: Final = 3
 
 

@@ -121,6 +121,7 @@ class Wire:
             if not self.must_reopen:
                 raise
         finally:
+            self._outgoing.close()
             # Transports tell of their end before they clean up; this is for those that forget.
             self.close(TransportClosed(server=self.server))
             self._left.set()

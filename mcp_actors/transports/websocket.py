@@ -9,9 +9,10 @@ Rules.
 - What was accepted by `send` is written by one task, in order; a cancelled caller never leaves half a frame.
 - Nothing queues without bound: messages are handed on one by one, `OUTBOX_FRAMES` wait to be written, and a message
   over the bound ends the wire.
-- Liveness is ours to watch, and nobody else's (S127; `actors.pulse` watches SSE): after a silence of `ping_interval` a
-  ping goes out, and when nothing is heard for `ping_timeout` the wire is broken. A large message that is still moving
-  counts as a sign of life.
+- Whether the wire lives is ours to watch, in any era (S127): after a silence of `ping_interval` a ping goes out, and
+  when nothing is heard for `ping_timeout` the wire is broken. A large message that is still moving counts as a sign of
+  life. Whether the program behind it lives is not seen here: a library may answer pings for one that hangs
+  (`actors.pulse` asks that in the legacy era, the clocks of calls in both).
 - On leaving, what was accepted is written and the close handshake made, both within a second (S144).
 """
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import math
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 import pytest
 import trio
 from attrs import define, field
+from trio.testing import wait_all_tasks_blocked
 
-from mcp_actors.actors.outgoing import MAX_ANSWERS, MAX_OURS, Outgoing
+from mcp_actors.actors.outgoing import MAX_ANSWERS, MAX_EXCHANGES, MAX_OURS, TIMEOUT, Outgoing
+from mcp_actors.errors import TransportBroken
 from mcp_actors.protocol.types import Frame
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
 
 ANSWER, CANCEL = Frame(b"{}"), Frame(b"{}", method="notifications/cancelled")
 
@@ -27,8 +33,33 @@ class SlowWire:
         self.sent.append(frame)
 
 
-def outgoing(wire: SlowWire, nursery: trio.Nursery) -> Outgoing:
-    return Outgoing(wire, nursery, server="one", on_sent=lambda: None)  # type: ignore[arg-type]
+@define
+class Hanging(SlowWire):
+    """Takes frames with a method; an answer hangs, or fails with `error`."""
+
+    error: TransportBroken | None = None
+    hanging: int = 0
+
+    async def send(self, frame: Frame) -> None:
+        if frame.method:
+            await super().send(frame)
+            return
+        if self.error is not None:
+            raise self.error
+        self.hanging += 1
+        try:
+            await trio.sleep_forever()
+        finally:
+            self.hanging -= 1
+
+
+@asynccontextmanager
+async def outgoing(wire: SlowWire, *, is_strict: bool = False) -> AsyncIterator[Outgoing]:
+    async with trio.open_nursery() as nursery:
+        waiting = Outgoing(wire, nursery, server="one", on_sent=lambda: None)  # type: ignore[arg-type]
+        waiting.is_strict = is_strict
+        yield waiting
+        nursery.cancel_scope.cancel()
 
 
 @pytest.mark.parametrize(
@@ -36,13 +67,9 @@ def outgoing(wire: SlowWire, nursery: trio.Nursery) -> Outgoing:
 )
 async def test_only_answers_speak_against_a_peer(frame: Frame, bound: int, is_cut: bool) -> None:
     """Rule 1: a burst within the bound waits; beyond it a peer is cut for answers, and never for frames of ours."""
-    async with trio.open_nursery() as nursery:
-        waiting = outgoing(SlowWire(seconds=math.inf), nursery)
-
+    async with outgoing(SlowWire()) as waiting:
         assert all(waiting.post(frame) for _ in range(bound))
         assert waiting.post(frame) is not is_cut
-        assert waiting.unsent == bound
-        nursery.cancel_scope.cancel()
 
 
 @pytest.mark.parametrize(("is_strict", "arrives"), [(True, True), (False, False)])
@@ -53,9 +80,66 @@ async def test_a_handshake_has_the_deadline_of_the_connect_only(
     """Rule 2, fault 89: a server may take a minute for `initialize` over HTTP; later frames may not."""
     wire = SlowWire(seconds=60)
 
-    async with trio.open_nursery() as nursery:
-        waiting = outgoing(wire, nursery)
-        waiting.is_strict = is_strict
+    async with outgoing(wire, is_strict=is_strict) as waiting:
         waiting.post(CANCEL)
+        before = waiting.unsent
+        await trio.sleep(100)
+        after = waiting.unsent
 
-    assert (wire.sent == [CANCEL], waiting.unsent) == (arrives, 0)
+    assert (before, after) == (int(is_strict), 0)
+    assert (wire.sent == [CANCEL]) is arrives
+
+
+@pytest.mark.deadline(1000)
+async def test_hanging_answers_hold_up_no_cancel(autojump_clock: object) -> None:
+    """Rule 3: over exchanges a cancel goes out at once, however many answers hang; these are bounded in number."""
+    wire = Hanging()
+
+    async with outgoing(wire) as waiting:
+        for _ in range(MAX_EXCHANGES + 5):
+            waiting.post(ANSWER)
+        waiting.post(CANCEL)
+        await wait_all_tasks_blocked()
+        at_once = (wire.hanging, wire.sent)
+        await trio.sleep(TIMEOUT + 1)
+        later = wire.hanging
+
+    assert at_once == (MAX_EXCHANGES, [CANCEL])
+    assert later == 5
+
+
+@pytest.mark.deadline(1000)
+async def test_an_answer_that_fails_is_not_the_end_of_a_handshake(autojump_clock: object) -> None:
+    """What is left of the session before neither ends the next handshake nor is waited for."""
+    wire = Hanging(error=TransportBroken(reason="reset"))
+
+    async with outgoing(wire, is_strict=True) as waiting:
+        waiting.post(ANSWER)
+        await wait_all_tasks_blocked()
+        assert waiting.unsent == 0
+
+    assert wire.sent == []
+
+
+@pytest.mark.deadline(1000)
+async def test_a_stream_takes_all_in_order(autojump_clock: object) -> None:
+    """Rule 3: on a message stream answers and cancels go out in the order they were made."""
+    wire = SlowWire(seconds=1, is_exchange=False)
+    frames = [ANSWER, CANCEL, ANSWER, ANSWER, CANCEL]
+
+    async with outgoing(wire) as waiting:
+        for frame in frames:
+            waiting.post(frame)
+        await trio.sleep(10)
+
+    assert wire.sent == frames
+
+
+async def test_a_frame_posted_after_the_end_is_dropped() -> None:
+    """Who withdraws a call after the wire ended is not held responsible for that."""
+    wire = SlowWire()
+
+    async with outgoing(wire) as waiting:
+        waiting.close()
+    assert waiting.post(CANCEL)
+    assert wire.sent == []

@@ -30,19 +30,23 @@ def test_three_strikes_without_an_answer_are_out(outcomes: list[BaseException | 
     assert [strikes.note(outcome) for outcome in outcomes][-1] is is_out
 
 
-def like_sse(one):
-    wire = MemoryTransport(one.target.serve)
-    wire.kind = "sse"
-    return wire
+def like(kind):
+    def build(one):
+        wire = MemoryTransport(one.target.serve)
+        wire.kind = kind
+        return wire
+
+    return build
 
 
+@pytest.mark.parametrize("kind", ["sse", "ws"])
 @pytest.mark.deadline(1000)
-async def test_a_connection_that_answers_no_ping_is_replaced(autojump_clock: object) -> None:
+async def test_a_connection_that_answers_no_ping_is_replaced(kind: str, autojump_clock: object) -> None:
     """S123, S127: after three unanswered pings the pending call fails and the connection is made anew."""
     server = echo_server(revisions=LEGACY_REVISIONS)
     server.silence("ping", times=3)
 
-    async with open_runtime([spec("one", server, **PERMANENT)], transports=like_sse) as runtime:
+    async with open_runtime([spec("one", server, **PERMANENT)], transports=like(kind)) as runtime:
         await runtime.wait_ready()
         began = trio.current_time()
         with pytest.raises(TransportBroken, match="no answer to a ping"):
@@ -61,7 +65,7 @@ async def test_nothing_is_pinged_while_it_is_heard(autojump_clock: object) -> No
     """A server that answers calls needs no ping."""
     server = echo_server(revisions=LEGACY_REVISIONS)
 
-    async with open_runtime([spec("one", server)], transports=like_sse) as runtime:
+    async with open_runtime([spec("one", server)], transports=like("sse")) as runtime:
         await runtime.wait_ready()
         for _ in range(10):
             await trio.sleep(20)
@@ -78,7 +82,7 @@ async def test_a_modern_server_is_never_pinged(autojump_clock: object) -> None:
     """F07: ping does not exist in the modern era."""
     server = echo_server(revisions=MODERN_REVISIONS)
 
-    async with open_runtime([spec("one", server)], transports=like_sse) as runtime:
+    async with open_runtime([spec("one", server)], transports=like("sse")) as runtime:
         await runtime.wait_ready()
         await trio.sleep(500)
 
@@ -87,16 +91,11 @@ async def test_a_modern_server_is_never_pinged(autojump_clock: object) -> None:
 
 
 @pytest.mark.deadline(1000)
-async def test_a_websocket_is_left_to_its_own_pings(autojump_clock: object) -> None:
-    """S127: liveness has one owner; a WebSocket asks in frames of its own."""
+async def test_a_process_is_never_pinged(autojump_clock: object) -> None:
+    """S127: what has an end that is seen, or a clock for each call, needs no ping."""
     server = echo_server(revisions=LEGACY_REVISIONS)
 
-    def like_a_websocket(one):
-        wire = MemoryTransport(one.target.serve)
-        wire.kind = "ws"
-        return wire
-
-    async with open_runtime([spec("one", server)], transports=like_a_websocket) as runtime:
+    async with open_runtime([spec("one", server)], transports=like("stdio")) as runtime:
         await runtime.wait_ready()
         await trio.sleep(500)
 
