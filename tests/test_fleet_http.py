@@ -72,6 +72,31 @@ async def test_a_lost_session_is_renewed_once_and_each_refused_call_sent_once_mo
     assert (status.state, status.generation, status.restarts) == (ServerState.CONNECTED, 1, 0)
 
 
+@pytest.mark.slow  # the pause before a stream is opened again
+async def test_a_session_lost_while_nobody_calls_is_renewed_by_itself() -> None:
+    """Fault 32, S205: the GET stream that is refused finds it out; one ping, one initialize, then calls work."""
+    server = echo_server(revisions=LEGACY_REVISIONS)
+
+    with trio.fail_after(30):
+        async with (
+            open_http_server(server) as url,
+            open_runtime([ServerSpec("one", RemoteTarget(url))], settings=SETTINGS) as runtime,
+        ):
+            await runtime.wait_ready()
+            while not server.clients:
+                await trio.testing.wait_all_tasks_blocked(0.01)
+            server.hang_up()
+            while len(server.seen("initialize")) < 2:
+                await trio.testing.wait_all_tasks_blocked(0.05)
+            result = await runtime.call_tool("one.echo", {"text": "after"})
+            status = runtime.status()["one"]
+
+    assert result.text == "after"
+    assert len(server.seen("tools/call")) == 1
+    assert len(server.seen("initialize")) == 2
+    assert (status.state, status.generation) == (ServerState.CONNECTED, 1)
+
+
 async def test_a_second_loss_in_a_row_is_an_error_and_no_loop() -> None:
     """Fault 32: the second 404 of one call is told to its caller."""
     server = echo_server(revisions=LEGACY_REVISIONS)

@@ -9,8 +9,8 @@ connection is told through `Owner`.
 from __future__ import annotations
 
 import logging
-from contextlib import nullcontext
-from typing import TYPE_CHECKING, Protocol
+from contextlib import nullcontext, suppress
+from typing import TYPE_CHECKING, Final, Protocol
 
 import trio
 
@@ -19,6 +19,7 @@ from mcp_actors.actors.hosting import ASKS_A_PERSON
 from mcp_actors.actors.outgoing import Outgoing
 from mcp_actors.actors.slots import SendAgain
 from mcp_actors.errors import McpActorsError, RpcError, TransportBroken, TransportClosed, TransportError
+from mcp_actors.protocol.clocks import CallTimeouts
 from mcp_actors.protocol.events import (
     ErrorReceived,
     FellBack,
@@ -33,6 +34,7 @@ from mcp_actors.protocol.events import (
     ResponseReceived,
     ServerRequestCancelled,
     ServerRequestReceived,
+    SessionDoubted,
     SessionExpired,
     SessionFailed,
     SessionReady,
@@ -53,6 +55,9 @@ if TYPE_CHECKING:
 __all__ = ["Owner", "Wire"]
 
 logger = logging.getLogger("mcp_actors.connection")
+
+# A question that only finds out whether the session lives may take so long; nobody waits for it.
+DOUBT_SECONDS: Final = 30.0
 
 
 class Owner(Protocol):
@@ -236,6 +241,8 @@ class Wire:
                     self.calls.hold()
                     self._owner.session_expired()
                 waiter.fail(SendAgain())
+            case SessionDoubted():
+                self._nursery.start_soon(self._find_out)
             case Resend(waiter):
                 waiter.fail(SendAgain())
             case ListChanged(kind):
@@ -266,6 +273,11 @@ class Wire:
                 logger.debug("[MCP:%s] ! %s: %s", self.server, kind, detail)
             case _:
                 self._owner.heard(event)
+
+    async def _find_out(self) -> None:
+        """Ask for nothing: where the wire session is gone, its renewal follows from the answer."""
+        with suppress(McpActorsError, trio.TooSlowError):
+            await self.calls.ask("ping", None, timeouts=CallTimeouts(wall=DOUBT_SECONDS))
 
     async def _answer(self, request_id: RequestId, method: str, params: JsonObject) -> None:
         """Have a request of the server answered; the clocks of the calls in flight stop while a person is asked."""

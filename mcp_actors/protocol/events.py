@@ -33,6 +33,7 @@ __all__ = [
     "ResponseReceived",
     "ServerRequestCancelled",
     "ServerRequestReceived",
+    "SessionDoubted",
     "SessionExpired",
     "SessionFailed",
     "SessionReady",
@@ -94,6 +95,11 @@ class SessionExpired(Generic[W]):
     waiter: W
     error: McpActorsError
     needs_renewal: bool
+
+
+@frozen
+class SessionDoubted:
+    """The wire session may be gone, by evidence that does not suffice: any request finds out (S205)."""
 
 
 @frozen(eq=False)
@@ -216,6 +222,7 @@ Event: TypeAlias = (
     | ResponseReceived[W]
     | ErrorReceived[W]
     | SessionExpired[W]
+    | SessionDoubted
     | Resend[W]
     | ProgressReceived[W]
     | ListChanged

@@ -14,7 +14,14 @@ from attrs import define, field
 
 from mcp_actors.errors import RemoteProtocolError, TransportBroken
 from mcp_actors.protocol import recovery
-from mcp_actors.protocol.events import ErrorReceived, ListenEnded, Resend, ResponseReceived, SessionExpired
+from mcp_actors.protocol.events import (
+    ErrorReceived,
+    ListenEnded,
+    Resend,
+    ResponseReceived,
+    SessionDoubted,
+    SessionExpired,
+)
 from mcp_actors.protocol.inbound import read_answer, read_refusal, shown_id
 
 if TYPE_CHECKING:
@@ -80,6 +87,10 @@ class Outcomes(Generic[W]):
         ):
             return self.failed(request_id, error)
         return SessionExpired(self.calls.settle(request_id), error, needs_renewal=is_current)
+
+    def doubts(self, refusal: Refusal) -> list[Event[W]]:
+        """Judge the refusal of what waits for no answer."""
+        return [SessionDoubted()] if not self.is_modern and recovery.is_doubted(refusal) else []
 
     def spoiled(self, raw: bytes, reason: str) -> Event[W] | None:
         """Learn of a message that cannot be read: where it shows the id of a request in flight, that was its answer."""

@@ -8,7 +8,8 @@ URL, which would be asked for ever, and -32001 is also a timeout of the SDKs (S4
 Rule 2: under ``spec`` a 404 suffices when our request carried the session's id (S407).
 Rule 3: a server that says it in words with 400, 401 or 404 is believed when this very session has served before.
 Rule 4: without an id of ours in the request nothing is a lost session (C04), nor is anything in the modern era (C20).
-Rule 5: -32022 that names a modern revision of ours is worth one more try, also when it names the one that was sent.
+Rule 5: a stream of the session that is refused like that is a reason to ask, and no more: rules 1-4 judge the answer.
+Rule 6: -32022 that names a modern revision of ours is worth one more try, also when it names the one that was sent.
 """
 
 from __future__ import annotations
@@ -25,7 +26,15 @@ if TYPE_CHECKING:
     from mcp_actors.errors import McpActorsError
     from mcp_actors.protocol.types import Refusal
 
-__all__ = ["SessionExpiry", "is_expired", "is_version_error", "renegotiated", "supported_by", "unsupported"]
+__all__ = [
+    "SessionExpiry",
+    "is_doubted",
+    "is_expired",
+    "is_version_error",
+    "renegotiated",
+    "supported_by",
+    "unsupported",
+]
 
 SESSION_NOT_FOUND: Final = -32001
 UNSUPPORTED_VERSION: Final = -32022
@@ -35,6 +44,7 @@ _CODE_IN_TEXT: Final = re.compile(rb'"code"\s*:\s*-32001(?!\d)')
 # What the SDKs write: "Session not found", "No valid session ID provided", "Server not initialized".
 _WORDS: Final = re.compile(r"\bsession\b|\bmcp-session-id\b|\bnot initialized\b", re.IGNORECASE)
 _SAY_IT_IN_WORDS: Final = frozenset({400, 401, 404})
+_MAY_BE_LOSS: Final = frozenset({400, 404, 410})
 # Method not found and invalid params speak of the request, whatever words they use.
 _OF_THE_REQUEST: Final = frozenset({-32601, -32602})
 # Longest plain text that is a sentence and not a page.
@@ -76,6 +86,11 @@ def is_expired(refusal: Refusal, rule: SessionExpiry, *, has_served: bool) -> bo
     return refusal.status == 404 and is_sentence and _WORDS.search(refusal.body.decode("utf-8", "replace")) is not None
 
 
+def is_doubted(refusal: Refusal) -> bool:
+    """Whether a refusal of what waits for no answer may say that the wire session is gone (rule 5)."""
+    return refusal.had_session and refusal.status in _MAY_BE_LOSS
+
+
 def is_version_error(error: McpActorsError) -> bool:
     """Whether the server does not speak the revision of our request (-32022)."""
     return isinstance(error, RpcError) and error.code == UNSUPPORTED_VERSION
@@ -88,7 +103,7 @@ def supported_by(error: McpActorsError) -> tuple[str, ...]:
 
 
 def renegotiated(error: McpActorsError) -> str | None:
-    """Give the modern revision to ask again at; None when the server speaks none of ours (rule 5, A03)."""
+    """Give the modern revision to ask again at; None when the server speaks none of ours (rule 6, A03)."""
     return newest_mutual(MODERN, supported_by(error))
 
 

@@ -214,11 +214,11 @@ class Session(Generic[W]):
             self._receive(envelope, now)
 
     def receive_refusal(self, frame_id: RequestId | None, refusal: Refusal, now: float) -> None:
-        """Take an HTTP answer that is no message, to the frame with this id (None: a notification or an answer)."""
-        if frame_id is None:
-            if self.state in _LISTENING:
-                self._blame(Fault.REFUSED, f"a notification or an answer of ours got {refusal.status}")
-        elif frame_id == self._handshake_id:
+        """Take an HTTP answer that is no message, to the frame with this id (None: what waits for no answer)."""
+        if frame_id is None and self.state in _LISTENING:
+            self._blame(Fault.REFUSED, f"what waits for no answer got {refusal.status}")
+            self._events += self._outcomes.doubts(refusal)
+        elif frame_id is not None and frame_id == self._handshake_id:
             self._follow(self._handshake.refused(refusal), now)
         elif isinstance(frame_id, int) and frame_id in self._calls.waiting:
             self._come_of(self._outcomes.refused(frame_id, refusal))

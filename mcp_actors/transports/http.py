@@ -108,7 +108,7 @@ class HttpTransport:
         self._client = HttpClient(target.url, auth=auth, environ=environ)
         self._max_bytes = settings.max_message_bytes
         self._carried = CarriedHeaders(spec, environ, partial(fixed_headers, server=spec.name))
-        self._reopening = reopening
+        self._reopening = reopening or Reopening()
         self._resuming = resuming or Resuming()
         # Set by `run` while it serves; None before and after.
         self._sink: Sink | None = None
@@ -202,8 +202,14 @@ class HttpTransport:
     async def _listen(self, sink: Sink) -> None:
         """Keep the GET stream of this session. Runs until cancelled."""
         if self._is_legacy:
-            reopening = self._reopening or Reopening()
-            stream = PushStream(self._client, self._later_headers, self._note_once, self._max_bytes, reopening)
+            stream = PushStream(
+                self._client,
+                self._later_headers,
+                self._note_once,
+                self._max_bytes,
+                self._reopening,
+                has_session=self._session_id is not None,
+            )
             await stream.run(_Sweeping(sink, self._sweep))
         await trio.sleep_forever()
 

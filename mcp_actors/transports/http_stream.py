@@ -5,6 +5,9 @@ What this is not: needed. Whatever becomes of the stream, calls go on over POST 
 When to try again is decided by `Reopening`, which is pure: the wait doubles from 1 s to 30 s and starts anew only after
 the stream proved itself by living for a while or by delivering a message. A server that accepts and closes streams for
 ever is asked at the same slow pace as one that refuses the connection.
+
+A stream that was open and is then refused may say that the session is gone (C03, S205): the sink is told, which finds
+out by a request; the pace is that of the transport and not of one session, so that nothing begins sessions for ever.
 """
 
 from __future__ import annotations
@@ -17,9 +20,10 @@ from attrs import define, field
 
 from mcp_actors.errors import McpActorsError, RemoteProtocolError, TransportError
 from mcp_actors.protocol.sse import SseParser
+from mcp_actors.protocol.types import Frame
 from mcp_actors.transports.base import Turn
 from mcp_actors.transports.cursor import Cursor
-from mcp_actors.transports.http_exchange import EVENT_STREAM, is_success
+from mcp_actors.transports.http_exchange import EVENT_STREAM, is_success, refusal_of
 from mcp_actors.transports.http_resume import is_passing
 
 if TYPE_CHECKING:
@@ -75,7 +79,11 @@ class PushStream:
     note: Callable[[str], None]
     max_bytes: int
     reopening: Reopening = field(factory=Reopening)
+    # Whether the headers hold a session's id.
+    has_session: bool = False
     cursor: Cursor = field(factory=Cursor)
+    # Whether the server ever had a stream for us.
+    _was_open: bool = field(default=False, init=False)
 
     async def run(self, sink: Sink) -> None:
         """Keep the stream open. Runs until cancelled, or until the server says that it has none.
@@ -99,7 +107,10 @@ class PushStream:
                 try:
                     if (refusal := _refusal(answer)) is not None:
                         self.note(f"no GET stream: {refusal}")
+                        if self._was_open:
+                            sink.refuse(Frame(b""), await refusal_of(answer, had_session=self.has_session))
                         return
+                    self._was_open = self._was_open or is_success(answer.status)
                     opened = trio.current_time()
                     has_delivered, ending = await self._read(answer, sink)
                     lived = trio.current_time() - opened if is_success(answer.status) else 0.0

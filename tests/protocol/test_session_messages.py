@@ -129,6 +129,25 @@ def test_a_refused_notification_does_not_hurt():
     assert session.state is SessionState.READY
 
 
+@pytest.mark.parametrize(
+    ("era", "refusal", "is_doubted"),
+    [
+        *((Era.LEGACY, Refusal(status, had_session=True), True) for status in (400, 404, 410)),
+        *((Era.LEGACY, Refusal(status, had_session=True), False) for status in (401, 403, 405, 429, 500)),
+        (Era.LEGACY, Refusal(404), False),
+        (Era.MODERN, Refusal(404, had_session=True), False),
+    ],
+)
+def test_a_refused_stream_is_a_reason_to_ask(era, refusal, is_doubted):
+    """What waits for no answer and is refused as if the session were gone raises a doubt, and no renewal (S205)."""
+    session = ready(era, is_http=True)
+
+    session.receive_refusal(None, refusal, 0.0)
+
+    events = session.events()
+    assert [type(event) for event in events] == [happened.PeerFault, *[happened.SessionDoubted] * is_doubted]
+
+
 # ── cancel, progress, close ──────────────────────────────────────────────────────────────────────────────────────────
 
 

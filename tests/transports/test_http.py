@@ -570,6 +570,23 @@ async def test_stream_reopened_after_loss():
         assert rig.sink.delivered[-1] == ANSWER
 
 
+@pytest.mark.parametrize(
+    ("first", "is_told"), [(sse_reply(event(NOTICE)), True), (Reply(503), False)], ids=["was-open", "never-open"]
+)
+async def test_stream_gone(first, is_told):
+    """A stream that was open and is then refused is told to the sink, once: the session may be gone (S205)."""
+    replies = [first, Reply(404)]
+    script = session_server()
+    async with open_rig(lambda asked: replies.pop(0) if asked.method == "GET" else script(asked)) as rig:
+        await rig.initialize()
+        await rig.peer.until(lambda peer: len(peer.of("GET")) == 2)
+        await trio.testing.wait_all_tasks_blocked(0.15)
+
+        told = [(frame.request_id, refusal.status, refusal.had_session) for frame, refusal in rig.sink.refused]
+        assert told == [(None, 404, True)] * is_told
+        assert len(rig.peer.of("GET")) == 2
+
+
 async def test_calls_during_open_streams():
     """150 servers with an open GET stream each answer a call each (fault 50)."""
     script = session_server(get=sse_reply(HOLD))
