@@ -40,8 +40,8 @@ async def dial(
 
     Args:
         url: ws, wss, http or https.
-        environ: maps variable name -> text, for the proxy variables; None: no proxy.
-        context: for TLS; None: the one of this process.
+        environ: maps variable name -> text, for proxies and TLS; None: no proxy, and what is shipped is trusted.
+        context: for TLS; None: what the variables say.
 
     Returns:
         A stream, after its TLS handshake. The caller closes it.
@@ -69,7 +69,7 @@ async def dial(
             stream = await _reach(hop)
             try:
                 if hop.scheme in SECURE:
-                    stream = await _secured(stream, hop, context)
+                    stream = await _secured(stream, hop, context or tls_context(environ or {}))
                 await _tunnel(stream, target, hop)
             except BaseException:
                 await trio.aclose_forcefully(stream)
@@ -78,7 +78,7 @@ async def dial(
         return stream
     try:
         async with _translating(url):
-            return await _secured(stream, target, context)
+            return await _secured(stream, target, context or tls_context(environ or {}))
     except BaseException:
         await trio.aclose_forcefully(stream)
         raise
@@ -100,10 +100,8 @@ async def _reach(parts: SplitResult) -> trio.SocketStream:
     return await trio.open_tcp_stream(parts.hostname or "", _port_of(parts))
 
 
-async def _secured(stream: trio.abc.Stream, parts: SplitResult, context: ssl.SSLContext | None) -> trio.abc.Stream:
-    secure = trio.SSLStream(
-        stream, context or tls_context(), server_hostname=parts.hostname or "", https_compatible=True
-    )
+async def _secured(stream: trio.abc.Stream, parts: SplitResult, context: ssl.SSLContext) -> trio.abc.Stream:
+    secure = trio.SSLStream(stream, context, server_hostname=parts.hostname or "", https_compatible=True)
     await secure.do_handshake()
     return secure
 

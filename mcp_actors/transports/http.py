@@ -95,7 +95,7 @@ class HttpTransport:
             spec: its target is a `RemoteTarget`.
             settings: for the bound of a message.
             auth: adds credentials to each request; None: only the configured headers.
-            environ: maps variable name -> text, for the proxy variables; None: no proxy.
+            environ: maps variable name -> text, for proxies and TLS; None: no proxy, and what is shipped is trusted.
             reopening: pace of the GET stream; None: the default one.
             resuming: patience with response streams that end early; None: the default one.
 

@@ -20,8 +20,10 @@ from mcp_actors.errors import RemoteProtocolError, TransportBroken
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
 
-__all__ = ["BROKEN_ERRORS", "HttpAnswer", "RawResponse", "explain"]
+__all__ = ["BROKEN_ERRORS", "NO_WORDS", "HttpAnswer", "RawResponse", "explain"]
 
+# What an end is called that nobody has words for.
+NO_WORDS: Final = "the connection broke"
 # Bytes that a compressed body may grow into at once.
 MAX_INFLATED: Final = 1024 * 1024
 # What OpenSSL calls a peer that does not begin with TLS.
@@ -220,4 +222,4 @@ def explain(exc: BaseException) -> str:
         if inner is None and isinstance(seen, BaseExceptionGroup):
             inner = seen.exceptions[0]
         seen = inner
-    return " ".join((best or type(exc).__name__).split())[:300]
+    return " ".join((best or NO_WORDS).split())[:300]

@@ -9,7 +9,7 @@ redirects in ways that lose a POST or leak headers, and adds nothing else that i
   cancelled while its connection was set up cannot starve the others (fault 95). Such a request leaves a dead entry in
   the pool; after a few of them the pool is replaced, and the old one closed once its last answer has been read.
 - HTTP/1.1 only: a cancelled HTTP/2 stream of httpx is never reset, and a hundred of them kill the connection.
-- One TLS context in the whole process, made when the first https server needs it; none at all for http.
+- One TLS context in the whole process, made when the first https server needs it (`tls`); none at all for http.
 - Redirects are followed by hand, and only where method, body and headers may go along: 307 and 308, to the same origin
   or from http to https on the same host (fault 38, C15).
 - Loopback is never proxied (fault 49).
@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import base64
 import ssl
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 from urllib.parse import unquote, urlsplit
 
@@ -32,6 +32,7 @@ from mcp_actors.errors import ConnectFailed, TransportBroken
 from mcp_actors.transports.http_answer import BROKEN_ERRORS, HttpAnswer, explain
 from mcp_actors.transports.proxies import proxy_for
 from mcp_actors.transports.redirects import REDIRECTS, place_of, redirected
+from mcp_actors.transports.tls import TlsChoice
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -67,11 +68,21 @@ def httpx_library() -> ModuleType:
     return library
 
 
-@cache
-def tls_context() -> ssl.SSLContext:
-    """The TLS context of this process: 20-50 ms and about 1 MB, once."""
-    context: ssl.SSLContext = httpx_library().create_ssl_context()
-    return context
+def tls_context(environ: Mapping[str, str]) -> ssl.SSLContext:
+    """The TLS context for what these variables say, in nearly every process one: 20-50 ms and about 1 MB, once.
+
+    Raises:
+        ConnectFailed: a variable names a file that cannot be used.
+
+    Source:
+        S093.
+    """
+    return _context(TlsChoice.of(environ))
+
+
+@lru_cache(maxsize=4)
+def _context(choice: TlsChoice) -> ssl.SSLContext:
+    return choice.make_context(lambda: cast("ssl.SSLContext", httpx_library().create_ssl_context(trust_env=False)))
 
 
 @cache
@@ -152,7 +163,7 @@ class HttpClient:
         Args:
             url: the endpoint, http or https.
             auth: adds credentials to each request and may repeat it; None: nobody.
-            environ: maps variable name -> text, for the proxy variables; None: no proxy.
+            environ: maps variable name -> text, for proxies and TLS; None: no proxy, and what is shipped is trusted.
             address: IP address to connect to instead of resolving the URL's host; TLS still checks the host's name.
         """
         self.url = url
@@ -286,7 +297,7 @@ class HttpClient:
         key = url.scheme, proxy_for(str(url), self._environ) if self._environ else None
         pool = self._pools.get(key)
         if pool is None:
-            self._pools[key] = pool = _Pool(_build(*key))
+            self._pools[key] = pool = _Pool(_build(*key, self._environ))
         return pool
 
 
@@ -299,11 +310,11 @@ def _unusable(url: str) -> ConnectFailed:
     return ConnectFailed(reason=f"{place_of(url)} is not a usable URL", can_retry=False)
 
 
-def _build(scheme: str, proxy: str | None) -> httpx.AsyncHTTPTransport:
+def _build(scheme: str, proxy: str | None, environ: Mapping[str, str]) -> httpx.AsyncHTTPTransport:
     library = httpx_library()
     needs_tls = scheme == "https" or (proxy or "").startswith("https:")
     settings: dict[str, Any] = {
-        "verify": tls_context() if needs_tls else _bare_context(),
+        "verify": tls_context(environ) if needs_tls else _bare_context(),
         "trust_env": False,
         "http2": False,
         "limits": library.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=KEEPALIVE),

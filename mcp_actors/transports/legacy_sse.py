@@ -97,7 +97,7 @@ class SseTransport:
             spec: its target is a `RemoteTarget`.
             settings: for the bound of a message.
             auth: adds credentials to each request, asked anew for each (S074); None: only the configured headers.
-            environ: maps variable name -> text, for the proxy variables; None: no proxy.
+            environ: maps variable name -> text, for proxies and TLS; None: no proxy, and what is shipped is trusted.
 
         Raises:
             ConfigError: a configured header cannot be sent.

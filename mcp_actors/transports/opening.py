@@ -31,7 +31,7 @@ class Opening:
     """What a builder may need, besides the spec."""
 
     settings: Settings
-    # Maps variable name -> text: the base of a child's environment, the proxy variables.
+    # Maps variable name -> text: the base of a child's environment, the variables of proxies and TLS.
     environ: Mapping[str, str] = field(repr=False)
     # Who we are, for transports over HTTP; None: only the configured headers.
     auth: Auth | None = None

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final
 import trio
 from attrs import define, field
 
+from mcp_actors.transports.http_answer import BROKEN_ERRORS, NO_WORDS, explain
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -31,6 +33,8 @@ class WatchedStream(trio.abc.Stream):
     _on_end: Callable[[], None] | None = None
     # What the handshake brought so far.
     heard: bytes = b""
+    # Why it broke, for people; empty while it has not, and where nobody said.
+    fault: str = ""
 
     def begin_handshake(self, on_end: Callable[[], None]) -> None:
         """Call `on_end` when the stream ends, or brings too much, before `end_handshake`."""
@@ -44,8 +48,8 @@ class WatchedStream(trio.abc.Stream):
         """As trio's; a broken stream has ended."""
         try:
             data = await self._stream.receive_some(max_bytes)
-        except (trio.BrokenResourceError, trio.ClosedResourceError):
-            data = b""
+        except BROKEN_ERRORS as exc:
+            data = self._note(exc)
         self.alive = trio.current_time()
         if self._on_end is not None:
             self.heard += data
@@ -61,15 +65,28 @@ class WatchedStream(trio.abc.Stream):
             Unsafe: a part may be sent.
         """
         rest = memoryview(data)
-        while len(rest) > WRITE_BYTES:
-            await self._stream.send_all(rest[:WRITE_BYTES])
-            rest = rest[WRITE_BYTES:]
-            self.alive = trio.current_time()
-        await self._stream.send_all(rest)
+        try:
+            while len(rest) > WRITE_BYTES:
+                await self._stream.send_all(rest[:WRITE_BYTES])
+                rest = rest[WRITE_BYTES:]
+                self.alive = trio.current_time()
+            await self._stream.send_all(rest)
+        except BROKEN_ERRORS as exc:
+            self._note(exc)
+            if self._on_end is not None:
+                self._on_end()
+            raise
 
     async def wait_send_all_might_not_block(self) -> None:
         """As trio's."""
         await self._stream.wait_send_all_might_not_block()
+
+    def _note(self, exc: BaseException) -> bytes:
+        """Keep the first thing that went wrong, where there are words for it; nothing can be read any more."""
+        words = explain(exc)
+        if not self.fault and words != NO_WORDS:
+            self.fault = words
+        return b""
 
     async def aclose(self) -> None:
         """Close the stream."""

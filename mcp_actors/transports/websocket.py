@@ -101,7 +101,7 @@ class WebSocketTransport:
         Args:
             spec: its target is a `RemoteTarget` with a ws or wss URL.
             settings: for the bound of a message and the pace of pings.
-            environ: maps variable name -> text, for the proxy variables; None: no proxy.
+            environ: maps variable name -> text, for proxies and TLS; None: no proxy, and what is shipped is trusted.
             dial: opens the stream.
 
         Raises:
@@ -219,7 +219,8 @@ class WebSocketTransport:
         status, headers = read_head(wire.heard)
         if status is not None and status != 101:
             raise self._refused(status, headers)
-        raise ConnectFailed(reason=f"{place_of(self._url)} hung up during the WebSocket handshake")
+        why = f": {wire.fault}" if wire.fault else ""
+        raise ConnectFailed(reason=f"{place_of(self._url)} hung up during the WebSocket handshake{why}")
 
     def _told(self, group: BaseExceptionGroup[BaseException]) -> BaseException:
         """The one error that a group of them stands for; the group itself when it holds something unforeseen."""

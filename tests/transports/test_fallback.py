@@ -11,37 +11,17 @@ import trio.testing
 from mcp_actors.config.settings import Settings
 from mcp_actors.config.specs import RemoteTarget, ServerSpec
 from mcp_actors.errors import AuthRequired, ConnectFailed, TransportBroken, TransportClosed
-from mcp_actors.testing.contracts import RecordingSink
 from mcp_actors.transports.fallback import FallbackTransport
 from mcp_actors.transports.found import Found
 from mcp_actors.transports.http import HttpTransport
 from mcp_actors.transports.opening import open_transport
 from tests.transports.http_peer import HOLD, Reply, event, json_reply, open_peer, sse_reply
+from tests.transports.rig import Rig
 from tests.transports.sse_peer import endpoint_event
 from tests.transports.test_http import ANSWER, LEGACY, notification, request
 
 HELLO = b'{"jsonrpc":"2.0","id":0,"result":{}}'
 ENDPOINT = sse_reply(endpoint_event(b"/messages?sid=1"), event(HELLO), HOLD)
-
-
-class Rig:
-    """A running transport, its sink and its peer."""
-
-    def __init__(self, peer, transport):
-        self.peer, self.transport, self.sink = peer, transport, RecordingSink()
-        self.failures = []
-        self.ended = trio.Event()
-
-    async def serve(self, task_status):
-        try:
-            await self.transport.run(self.sink, task_status=task_status)
-        except (ConnectFailed, TransportBroken, AuthRequired) as exc:
-            self.failures.append(exc)
-            self.ended.set()
-
-    async def ask(self, frame):
-        self.sink.expect(frame.request_id)
-        await self.transport.send(frame)
 
 
 @asynccontextmanager
@@ -50,9 +30,9 @@ async def open_rig(script, found=None):
         async with open_peer(script) as peer, trio.open_nursery() as nursery:
             # One fingerprint for all: the port is the peer's.
             spec = ServerSpec("s", RemoteTarget(peer.url, is_guess=True))
-            rig = Rig(peer, FallbackTransport(spec, Settings(), found=Found() if found is None else found(spec)))
+            rig = Rig(FallbackTransport(spec, Settings(), found=Found() if found is None else found(spec)), peer)
             rig.spec, rig.found = spec, rig.transport._found
-            nursery.start_soon(rig.serve, trio.TASK_STATUS_IGNORED)
+            nursery.start_soon(rig.serve)
             await trio.testing.wait_all_tasks_blocked()
             yield rig
             nursery.cancel_scope.cancel()

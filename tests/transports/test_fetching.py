@@ -83,7 +83,7 @@ async def test_tls_checks_the_name_and_not_the_address():
     async with trio.open_nursery() as nursery:
         listeners = await nursery.start(trio.serve_tcp, serve, 0)
         port = listeners[0].socket.getsockname()[1]
-        http_client.tls_context = lambda: client
+        http_client.tls_context = lambda environ: client
         try:
             _, _, body = await fetch(f"https://as.example.com:{port}/", address="127.0.0.1")
             with pytest.raises(ConnectFailed):

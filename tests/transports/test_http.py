@@ -13,11 +13,11 @@ from mcp_actors.config.settings import Settings
 from mcp_actors.config.specs import RemoteTarget, ServerSpec
 from mcp_actors.errors import ConfigError, ConnectFailed, TransportBroken, TransportClosed
 from mcp_actors.protocol.types import Era, Frame, ServerInfo
-from mcp_actors.testing.contracts import RecordingSink
 from mcp_actors.transports.http import HttpTransport
 from mcp_actors.transports.http_headers import user_headers
 from mcp_actors.transports.http_stream import Reopening
 from tests.transports.http_peer import CUT, HOLD, Reply, event, json_reply, open_peer, sse_reply
+from tests.transports.rig import Rig
 
 LEGACY = ServerInfo("2025-11-25", Era.LEGACY)
 MODERN = ServerInfo("2026-07-28", Era.MODERN)
@@ -36,15 +36,8 @@ def notification(method="notifications/initialized"):
     return Frame(json.dumps({"jsonrpc": "2.0", "method": method}).encode(), method=method)
 
 
-class Rig:
-    """A running transport, its sink and its peer."""
-
-    def __init__(self, peer, transport):
-        self.peer, self.transport, self.sink = peer, transport, RecordingSink()
-
-    async def ask(self, frame):
-        self.sink.expect(frame.request_id)
-        await self.transport.send(frame)
+class HttpRig(Rig):
+    """One with a handshake."""
 
     async def initialize(self, info=LEGACY):
         await self.ask(request(0, "initialize"))
@@ -57,7 +50,7 @@ async def open_rig(script, *, headers=None, settings=None, reopening=QUICK, path
         async with open_peer(script) as peer, trio.open_nursery() as nursery:
             spec = ServerSpec("s", RemoteTarget(peer.url + path, headers=headers or {}))
             transport = HttpTransport(spec, settings or Settings(), reopening=reopening)
-            rig = Rig(peer, transport)
+            rig = HttpRig(transport, peer)
             await nursery.start(lambda task_status: transport.run(rig.sink, task_status=task_status))
             rig.leave = nursery.cancel_scope.cancel
             yield rig
@@ -595,7 +588,7 @@ async def test_calls_during_open_streams():
             rigs = []
             for number in range(150):
                 spec = ServerSpec(f"s{number}", RemoteTarget(peer.url))
-                rig = Rig(peer, HttpTransport(spec, Settings()))
+                rig = HttpRig(HttpTransport(spec, Settings()), peer)
                 await nursery.start(lambda task_status, rig=rig: rig.transport.run(rig.sink, task_status=task_status))
                 rigs.append(rig)
             async with trio.open_nursery() as calls:
@@ -632,20 +625,14 @@ async def test_leave(reply):
             return reply
         return sse_reply(HOLD) if b'"tools/call"' in asked.body or asked.method == "GET" else session_server()(asked)
 
-    async def call(rig):
-        try:
-            await rig.ask(request())
-        except TransportClosed as exc:
-            ends.append(exc)
-
     with trio.fail_after(10):
         async with open_peer(script) as peer, trio.open_nursery() as callers:
-            rig = Rig(peer, HttpTransport(ServerSpec("s", RemoteTarget(peer.url)), Settings()))
+            rig = HttpRig(HttpTransport(ServerSpec("s", RemoteTarget(peer.url)), Settings()), peer)
             async with trio.open_nursery() as nursery:
                 await nursery.start(lambda task_status: rig.transport.run(rig.sink, task_status=task_status))
                 await rig.initialize()
                 for _ in range(10):
-                    callers.start_soon(call, rig)
+                    callers.start_soon(rig.ask_until_closed, request(), ends)
                 await peer.until(lambda peer: len(peer.asked) >= 12)
                 started = trio.current_time()
                 nursery.cancel_scope.cancel()

@@ -141,7 +141,7 @@ async def test_tls(authority, monkeypatch):
     """An https server is reached through the one TLS context of the process; http servers have none that trusts."""
     trusting = ssl.create_default_context()
     authority.configure_trust(trusting)
-    monkeypatch.setattr(http_client, "tls_context", lambda: trusting)
+    monkeypatch.setattr(http_client, "tls_context", lambda environ: trusting)
     async with open_peer(lambda asked: OK) as peer, trio.open_nursery() as nursery:
         listeners = await nursery.start(serve_tls, authority, peer)
         client = HttpClient(f"https://localhost:{listeners[0].transport_listener.socket.getsockname()[1]}/mcp")
@@ -191,9 +191,9 @@ def test_tls_context_is_lazy_and_single():
         "loads = []\n"
         "ssl.SSLContext.load_verify_locations = lambda *a, **k: loads.append(a)\n"
         "from mcp_actors.transports import http_client\n"
-        "http_client._build('http', None); http_client._build('http', None)\n"
+        "http_client._build('http', None, {}); http_client._build('http', None, {})\n"
         "print(len(loads))\n"
-        "a, b = http_client.tls_context(), http_client.tls_context()\n"
+        "a, b = http_client.tls_context({}), http_client.tls_context({'HOME': '/'})\n"
         "print(a is b)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -511,7 +511,7 @@ def test_explain_walks_causes():
     outer.__cause__ = ExceptionGroup("several", [ConnectionRefusedError(111, "long words of a library")])
 
     assert explain(outer) == "Connection refused"
-    assert explain(RuntimeError()) == "RuntimeError"
+    assert explain(RuntimeError()) == "the connection broke"
     assert explain(ValueError("a\nb" + "c" * 999)) == ("a b" + "c" * 999)[:300]
 
 

@@ -16,6 +16,7 @@ from mcp_actors.protocol.types import Frame
 from mcp_actors.testing.contracts import RecordingSink
 from mcp_actors.transports.legacy_sse import SseTransport, request_seconds, resolve_endpoint
 from tests.transports.http_peer import CUT, HOLD, Reply, event, json_reply, open_peer, sse_reply
+from tests.transports.rig import Rig
 from tests.transports.sse_peer import endpoint_event, open_sse_peer
 from tests.transports.test_http import ANSWER, NOTICE, notification
 
@@ -30,37 +31,13 @@ def spec_of(url, headers=None, **times):
     return ServerSpec("s", RemoteTarget(url, transport=TransportName.SSE, headers=headers or {}), **times)
 
 
-class Rig:
-    """A running transport, its sink, its server."""
-
-    def __init__(self, server, transport):
-        self.server, self.transport, self.sink = server, transport, RecordingSink()
-        self.peer = server.peer
-        self.endings = []
-        self.ended = trio.Event()
-
-    async def serve(self, task_status):
-        try:
-            await self.transport.run(self.sink, task_status=task_status)
-        except TransportBroken as exc:
-            self.endings.append(exc)
-            self.ended.set()
-
-    async def ask(self, frame):
-        self.sink.expect(frame.request_id)
-        await self.transport.send(frame)
-
-    async def answered(self, frame):
-        await self.ask(frame)
-        await self.sink.until(lambda sink: not sink.is_waiting(frame.request_id))
-
-
 @asynccontextmanager
 async def open_rig(*, headers=None, auth=None, settings=None, times=None, **options):
     with trio.fail_after(5):
         async with open_sse_peer(**options) as server, trio.open_nursery() as nursery:
             spec = spec_of(server.url, headers, **(times or {}))
-            rig = Rig(server, SseTransport(spec, settings or Settings(), auth=auth))
+            rig = Rig(SseTransport(spec, settings or Settings(), auth=auth), server.peer)
+            rig.server = server
             rig.leave = nursery.cancel_scope.cancel
             await nursery.start(rig.serve)
             yield rig
@@ -129,7 +106,7 @@ async def test_nothing_before_endpoint():
     early = (b": hello\n\n", event(NOTICE), b"id: 1\nretry: 5\n\n")
     with trio.fail_after(10):
         async with open_sse_peer(opening=early) as server, trio.open_nursery() as nursery:
-            rig = Rig(server, SseTransport(spec_of(server.url), Settings()))
+            rig = Rig(SseTransport(spec_of(server.url), Settings()), server.peer)
             started = trio.Event()
 
             async def start():
@@ -324,7 +301,7 @@ async def test_post_unanswered():
         rig.peer.script = echo
         await rig.answered(request(2))
 
-        assert rig.endings == []
+        assert rig.failures == []
 
 
 @pytest.mark.parametrize(
@@ -404,7 +381,7 @@ async def test_stream_loss(end, words):
             await rig.transport.send(request(2))
 
     assert len(failures) == 1
-    assert [words in str(error) for error in (*rig.endings, *rig.sink.endings)] == [True] * 2
+    assert [words in str(error) for error in (*rig.failures, *rig.sink.endings)] == [True] * 2
 
 
 @pytest.mark.parametrize("status", [404, 410])
@@ -415,7 +392,7 @@ async def test_session_forgotten(status):
             await rig.ask(request())
         await rig.ended.wait()
 
-    assert len(rig.endings) == len(rig.sink.endings) == 1
+    assert len(rig.failures) == len(rig.sink.endings) == 1
     assert rig.sink.refused == []
 
 
@@ -423,19 +400,13 @@ async def test_leave():
     """Leaving closes every connection and fails POSTs under way; later sends say that it is closed (fault 93)."""
     ends = []
 
-    async def call(rig):
-        try:
-            await rig.ask(request())
-        except TransportClosed as exc:
-            ends.append(exc)
-
     with trio.fail_after(10):
         async with open_sse_peer(receipt=Reply(202, [], [HOLD])) as server, trio.open_nursery() as callers:
-            rig = Rig(server, SseTransport(spec_of(server.url), Settings()))
+            rig = Rig(SseTransport(spec_of(server.url), Settings()), server.peer)
             async with trio.open_nursery() as nursery:
                 await nursery.start(rig.serve)
                 for _ in range(5):
-                    callers.start_soon(call, rig)
+                    callers.start_soon(rig.ask_until_closed, request(), ends)
                 await rig.peer.until(lambda peer: len(peer.of("POST")) == 5)
                 await trio.testing.wait_all_tasks_blocked(0.01)
                 nursery.cancel_scope.cancel()
@@ -443,7 +414,7 @@ async def test_leave():
 
         with pytest.raises(TransportClosed):
             await rig.transport.send(request(2))
-    assert rig.endings == []
+    assert rig.failures == []
 
 
 async def test_secrets():

@@ -15,30 +15,10 @@ from mcp_actors.config.specs import RemoteTarget, ServerSpec, TransportName
 from mcp_actors.errors import AuthRequired, ConnectFailed, TransportBroken, TransportClosed
 from mcp_actors.testing.contracts import RecordingSink, echo_frame
 from mcp_actors.transports.websocket import WebSocketTransport
+from tests.transports.rig import Rig
 from tests.transports.ws_peer import open_ws_peer
 
 URL = "ws://h.test:81/mcp?key=CANARY"
-
-
-class Rig:
-    """A running transport, its sink and its peer."""
-
-    def __init__(self, peer, transport):
-        self.peer, self.transport, self.sink = peer, transport, RecordingSink()
-        self.failures = []
-        self.ended = trio.Event()
-
-    async def serve(self, task_status):
-        try:
-            await self.transport.run(self.sink, task_status=task_status)
-        except (TransportBroken, ConnectFailed, AuthRequired) as exc:
-            self.failures.append(exc)
-            self.ended.set()
-
-    async def echo(self, frame):
-        self.sink.expect(frame.request_id)
-        await self.transport.send(frame)
-        await self.sink.until(lambda sink: not sink.is_waiting(frame.request_id))
 
 
 def make(peer, *, url=URL, headers=None, settings=None, **options):
@@ -49,7 +29,7 @@ def make(peer, *, url=URL, headers=None, settings=None, **options):
 @asynccontextmanager
 async def open_rig(*, url=URL, headers=None, settings=None, **options):
     async with open_ws_peer(**options) as peer, trio.open_nursery() as nursery:
-        rig = Rig(peer, make(peer, url=url, headers=headers, settings=settings))
+        rig = Rig(make(peer, url=url, headers=headers, settings=settings), peer)
         rig.leave = nursery.cancel_scope.cancel
         await nursery.start(rig.serve)
         yield rig
@@ -96,10 +76,36 @@ async def test_host(url, headers, expected, autojump_clock):
     assert [line.partition(b": ")[2] for line in lines if line.lower().startswith(b"host:")] == [expected]
 
 
+async def test_handshake_that_cannot_be_sent(autojump_clock):
+    """A wire that breaks before the request is written fails the connect with its reason; nobody waits for ever."""
+
+    class Broken(trio.abc.Stream):
+        """Takes nothing, and says nothing."""
+
+        async def receive_some(self, max_bytes=None):
+            await trio.sleep_forever()
+
+        async def aclose(self):
+            await trio.lowlevel.checkpoint()
+
+        async def send_all(self, data):
+            raise trio.BrokenResourceError("the tunnel fell in")
+
+        async def wait_send_all_might_not_block(self):
+            await trio.lowlevel.checkpoint()
+
+    async def dial(url, *, environ=None):
+        return Broken()
+
+    spec = ServerSpec("s", RemoteTarget(URL, transport=TransportName.WS))
+    with pytest.raises(ConnectFailed, match="hung up during the WebSocket handshake: the tunnel fell in"):
+        await WebSocketTransport(spec, Settings(), dial=dial).run(RecordingSink())
+
+
 async def test_subprotocol_not_chosen(autojump_clock):
     """A server that chooses no subprotocol is served all the same; it is noted."""
     async with open_rig(subprotocol=None) as rig:
-        await rig.echo(echo_frame(1))
+        await rig.answered(echo_frame(1))
 
         assert rig.transport.diagnostics().notes == ("the server did not choose the subprotocol mcp",)
 
@@ -188,7 +194,7 @@ async def test_unreachable(autojump_clock):
 async def test_text_frames(autojump_clock):
     """Each message is one text frame with the frame's own text (S084)."""
     async with open_rig() as rig:
-        await rig.echo(echo_frame(1, "é\u2028\U0001f600"))
+        await rig.answered(echo_frame(1, "é\u2028\U0001f600"))
 
         assert rig.peer.received == [echo_frame(1, "é\u2028\U0001f600").data.decode()]
 
@@ -254,7 +260,7 @@ async def test_ping_answered(autojump_clock):
     """A silent server that answers pings is left alone."""
     async with open_rig() as rig:
         await trio.sleep(500)
-        await rig.echo(echo_frame(1))
+        await rig.answered(echo_frame(1))
 
         assert rig.failures == []
 
@@ -298,15 +304,9 @@ async def test_slow_upload(autojump_clock):
         async def aclose(self):
             await self.stream.aclose()
 
-    async with open_ws_peer() as peer, trio.open_nursery() as nursery:
-
-        async def dial(url, *, environ=None):
-            ours, theirs = trio.testing.lockstep_stream_pair()
-            peer.nursery.start_soon(peer.serve, Slow(theirs))
-            return ours
-
-        spec = ServerSpec("s", RemoteTarget(URL, transport=TransportName.WS))
-        rig = Rig(peer, WebSocketTransport(spec, Settings(), dial=dial))
+    options = {"wrap": Slow, "make_pair": trio.testing.lockstep_stream_pair}
+    async with open_ws_peer(**options) as peer, trio.open_nursery() as nursery:
+        rig = Rig(make(peer), peer)
         await nursery.start(rig.serve)
         rig.sink.expect(1)
         await rig.transport.send(echo_frame(1, "x" * 3_000_000))
@@ -343,7 +343,7 @@ ENDS = {
 async def test_end(end, words, autojump_clock):
     """The peer's end is a broken wire: `run` raises, the sink knows, later sends say the same (S120, fault 17)."""
     async with open_rig() as rig:
-        await rig.echo(echo_frame(1))
+        await rig.answered(echo_frame(1))
         await end(rig)
         await rig.ended.wait()
         with pytest.raises(TransportBroken) as caught:
@@ -390,15 +390,8 @@ async def test_cut_sweep(cut, autojump_clock):
         await socket.send_message(SECOND.data.decode())
         await trio.sleep_forever()
 
-    async with open_ws_peer(handler=handler) as peer:
-
-        async def dial(url, *, environ=None):
-            ours, theirs = trio.testing.memory_stream_pair()
-            peer.nursery.start_soon(peer.serve, Cutting(theirs))
-            return ours
-
-        spec = ServerSpec("s", RemoteTarget(URL, transport=TransportName.WS))
-        rig = Rig(peer, WebSocketTransport(spec, Settings(), dial=dial))
+    async with open_ws_peer(handler=handler, wrap=Cutting) as peer:
+        rig = Rig(make(peer), peer)
         async with trio.open_nursery() as nursery:
             await nursery.start(rig.serve)
             await rig.ended.wait()
@@ -412,7 +405,7 @@ async def test_leave_writes_what_was_accepted(autojump_clock):
     """Leaving writes the frames that were accepted, closes in order, and takes no time (S144)."""
     async with open_ws_peer() as peer:
         async with trio.open_nursery() as nursery:
-            rig = Rig(peer, make(peer))
+            rig = Rig(make(peer), peer)
             await nursery.start(rig.serve)
             for number in range(5):
                 await rig.transport.send(echo_frame(number))
@@ -436,7 +429,7 @@ async def test_leave_a_stuck_server(autojump_clock):
 
     async with open_ws_peer(handler=stuck) as peer:
         async with trio.open_nursery() as nursery:
-            rig = Rig(peer, make(peer))
+            rig = Rig(make(peer), peer)
             await nursery.start(rig.serve)
             began = trio.current_time()
             nursery.cancel_scope.cancel()
@@ -452,8 +445,8 @@ async def test_cancelled_at_any_turn(turns, autojump_clock):
     before = trio.lowlevel.current_statistics().tasks_living
     async with open_ws_peer() as peer:
         async with trio.open_nursery() as nursery:
-            rig = Rig(peer, make(peer))
-            nursery.start_soon(rig.serve, trio.TASK_STATUS_IGNORED)
+            rig = Rig(make(peer), peer)
+            nursery.start_soon(rig.serve)
             for _ in range(turns):
                 await trio.lowlevel.checkpoint()
             nursery.cancel_scope.cancel()

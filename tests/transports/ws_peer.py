@@ -17,6 +17,9 @@ class WsPeer:
     nursery: trio.Nursery
     handler: object = None
     raw: object = None
+    # What is put around the peer's end of each stream, and where streams come from.
+    wrap: object = None
+    make_pair: object = memory_stream_pair
     subprotocol: str | None = "mcp"
     # The handshakes that came: path, headers (name -> value), proposed subprotocols.
     asked: list = field(factory=list)
@@ -27,9 +30,9 @@ class WsPeer:
     received: list = field(factory=list)
 
     async def dial(self, url, *, environ=None):
-        ours, theirs = memory_stream_pair()
+        ours, theirs = self.make_pair()
         self.streams.append(theirs)
-        self.nursery.start_soon(self.raw or self.serve, theirs)
+        self.nursery.start_soon(self.raw or self.serve, theirs if self.wrap is None else self.wrap(theirs))
         return ours
 
     async def serve(self, stream):
