@@ -125,8 +125,10 @@ class HttpAnswer:
                 chunk = self._inflater.decompress(raw, MAX_INFLATED) if raw else self._inflater.flush()
             except zlib.error as exc:
                 raise TransportBroken(reason="the answer broke off: its compression is damaged") from exc
-            if chunk or not raw:
+            if chunk:
                 return chunk
+            if not raw and not self._inflater.eof:
+                raise TransportBroken(reason="the answer broke off: its compression has no end")
 
     async def _receive_raw(self) -> bytes:
         if self.is_complete or self.is_broken or self._is_closed:

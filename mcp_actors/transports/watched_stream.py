@@ -1,4 +1,4 @@
-"""Owns what is seen of a peer below a WebSocket: signs of life, a handshake that ends early or was answered otherwise.
+"""Owns what is seen of a peer below a WebSocket: signs of life, floods, a handshake that ends early or goes otherwise.
 
 What this is not: WebSocket (`websocket`).
 """
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import trio
 from attrs import define, field
 
+from mcp_actors.transports.frame_portions import Portions
 from mcp_actors.transports.http_answer import BROKEN_ERRORS, NO_WORDS, explain
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["WatchedStream", "read_head"]
 
 WRITE_BYTES: Final = 256 * 1024
+HANDSHAKE_READ_BYTES: Final = 4096
+HEAD_END: Final = b"\r\n\r\n"
 # Of the answer to the handshake, headers and body.
 MAX_HANDSHAKE_BYTES: Final = 64 * 1024
 
@@ -33,6 +36,9 @@ class WatchedStream(trio.abc.Stream):
     _on_end: Callable[[], None] | None = None
     # What the handshake brought so far.
     heard: bytes = b""
+    # What was read and not handed on; empty but in a flood of small frames.
+    _kept: bytes = field(default=b"", repr=False)
+    _portions: Portions = field(factory=Portions, repr=False)
     # Why it broke, for people; empty while it has not, and where nobody said.
     fault: str = ""
 
@@ -42,21 +48,32 @@ class WatchedStream(trio.abc.Stream):
 
     def end_handshake(self) -> None:
         """Let everything through from now on."""
+        self._portions.measure(self.heard.partition(HEAD_END)[2])  # frames that came along were handed on
         self._on_end, self.heard = None, b""
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
-        """As trio's; a broken stream has ended."""
+        """As trio's, but few frames at once; a broken stream has ended."""
+        if self._kept:
+            await trio.lowlevel.checkpoint()
+            return self._portion(self._kept)
         try:
-            data = await self._stream.receive_some(max_bytes)
+            data = bytes(await self._stream.receive_some(max_bytes if self._on_end is None else HANDSHAKE_READ_BYTES))
         except BROKEN_ERRORS as exc:
             data = self._note(exc)
         self.alive = trio.current_time()
-        if self._on_end is not None:
-            self.heard += data
-            if not data or len(self.heard) > MAX_HANDSHAKE_BYTES:
-                self._on_end()
-                return b""
-        return bytes(data)
+        if self._on_end is None:
+            return self._portion(data)
+        self.heard += data
+        if not data or len(self.heard) > MAX_HANDSHAKE_BYTES:
+            self._on_end()
+            return b""
+        return data
+
+    def _portion(self, data: bytes) -> bytes:
+        """Hand on the start of what was read, and keep the rest."""
+        size = self._portions.measure(data)
+        self._kept = data[size:]
+        return data[:size]
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
         """As trio's; each part of a large message that got away is a sign of life.
@@ -95,7 +112,7 @@ class WatchedStream(trio.abc.Stream):
 
 def read_head(data: bytes) -> tuple[int | None, dict[bytes, bytes]]:
     """Status and headers (lower-case name -> value) of an HTTP answer; no status where it is none."""
-    first, *lines = data.partition(b"\r\n\r\n")[0].split(b"\r\n")
+    first, *lines = data.partition(HEAD_END)[0].split(b"\r\n")
     parts = first.split(b" ")
     if not first.startswith(b"HTTP/1.") or len(parts) < 2 or not parts[1].isdigit():
         return None, {}

@@ -65,6 +65,7 @@ LEAVE_SECONDS: Final = 1.0
 # Close codes of RFC 6455.
 UNSUPPORTED_DATA: Final = 1003
 TOO_BIG: Final = 1009
+FAULT_CODES: Final = frozenset({1002, 1007})
 ABNORMAL: Final = 1006
 MAX_REASON_CHARS: Final = 200
 
@@ -224,7 +225,6 @@ class WebSocketTransport:
 
     def _told(self, group: BaseExceptionGroup[BaseException]) -> BaseException:
         """The one error that a group of them stands for; the group itself when it holds something unforeseen."""
-        # trio_websocket answers some faulty handshakes in ways that h11 refuses.
         foreseen = (McpActorsError, trio_websocket.HandshakeError, WsProtocolError, h11.ProtocolError)
         known, unforeseen = group.split(foreseen)
         if known is None or unforeseen is not None:
@@ -237,7 +237,7 @@ class WebSocketTransport:
         if isinstance(error, McpActorsError):
             return error
         kind = ConnectFailed if self._outgoing is None else TransportBroken
-        return kind(reason=f"{place_of(self._url)} does not speak WebSocket: {_cleaned(str(error))}")
+        return kind(reason=f"{place_of(self._url)} does not speak WebSocket: {_cleaned(_root(error))}")
 
     def _refused(self, status: int, headers: Mapping[bytes, bytes]) -> McpActorsError:
         """The error for a handshake that was answered with `status`; `headers` maps lower-case name -> value."""
@@ -335,7 +335,9 @@ class WebSocketTransport:
             return "the connection ended without a word"
         if reason.code == TOO_BIG and (reason.reason or "").startswith("Exceeded maximum message size"):
             return f"message larger than {self._max_bytes} bytes"
-        text = f"the server closed the connection: {reason.code} {reason.name}"
+        # These two are mostly our own words about what the server sent.
+        who = "the connection was closed" if reason.code in FAULT_CODES else "the server closed the connection"
+        text = f"{who}: {reason.code} {reason.name}"
         return f"{text}: {_cleaned(reason.reason)}" if reason.reason else text
 
     def _end(self, verdict: TransportError) -> None:
@@ -378,6 +380,16 @@ def _split_host(headers: list[tuple[bytes, bytes]], host: str) -> tuple[str, lis
         elif key != b"upgrade" and not key.startswith(b"sec-websocket-"):
             extra.append((name, value))
     return host, extra
+
+
+def _root(error: BaseException) -> str:
+    """What was wrong at first: the library answers a faulty handshake in ways that h11 refuses."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, WsProtocolError | h11.ProtocolError):
+            error = seen
+        seen = seen.__context__
+    return str(error)
 
 
 def _cleaned(text: str) -> str:

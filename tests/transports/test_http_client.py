@@ -364,6 +364,10 @@ async def test_body_decoded():
         with pytest.raises(TransportBroken, match="broke off"):
             await fetch(client)
 
+        peer.script = lambda asked: Reply(200, [("Content-Encoding", "gzip")], [gzip.compress(b"x" * 500)[:-9]])
+        with pytest.raises(TransportBroken, match="its compression has no end"):
+            await fetch(client)
+
         peer.script = lambda asked: Reply(200, [("Content-Encoding", "gzip")], [gzip.compress(b"x" * 5000)])
         with pytest.raises(RemoteProtocolError, match="longer than 1000 bytes"):
             await fetch(client)

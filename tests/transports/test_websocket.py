@@ -14,6 +14,7 @@ from mcp_actors.config.settings import Settings
 from mcp_actors.config.specs import RemoteTarget, ServerSpec, TransportName
 from mcp_actors.errors import AuthRequired, ConnectFailed, TransportBroken, TransportClosed
 from mcp_actors.testing.contracts import RecordingSink, echo_frame
+from mcp_actors.transports.frame_portions import MAX_FRAMES
 from mcp_actors.transports.websocket import WebSocketTransport
 from tests.transports.rig import Rig
 from tests.transports.ws_peer import open_ws_peer
@@ -110,6 +111,34 @@ async def test_subprotocol_not_chosen(autojump_clock):
         assert rig.transport.diagnostics().notes == ("the server did not choose the subprotocol mcp",)
 
 
+def acceptance(request, *lines):
+    """What a server says to agree to a handshake, with more header lines."""
+    key = next(line for line in request.split(b"\r\n") if b"Key" in line)
+    accept = generate_accept_token(key.partition(b": ")[2])
+    head = b"HTTP/1.1 101 S\r\nUpgrade: websocket\r\nConnection: upgrade\r\nSec-WebSocket-Accept: " + accept
+    return b"\r\n".join([head, *lines, b"", b""])
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (b"Sec-WebSocket-Protocol: other", "unrecognized subprotocol other"),
+        (b"Sec-WebSocket-Extensions: permessage-deflate", "unrecognized extension permessage-deflate"),
+        (b"no header", "illegal header line"),
+    ],
+)
+async def test_handshake_agreed_to_wrongly(line, words, autojump_clock):
+    """The error says what was wrong with the server's words, not what came of that in a library."""
+
+    async def raw(stream):
+        await stream.send_all(acceptance(await stream.receive_some(5000), line))
+        await trio.sleep_forever()
+
+    async with open_ws_peer(raw=raw) as peer:
+        with pytest.raises(ConnectFailed, match=f"does not speak WebSocket: .*{words}"):
+            await make(peer).run(RecordingSink())
+
+
 REFUSALS = {
     "401": (b"HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n", AuthRequired, "401", None),
     "403": (b"HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno", AuthRequired, "403", None),
@@ -204,10 +233,7 @@ async def test_fragments(autojump_clock):
     whole = echo_frame(1, "x" * 1000).data
 
     async def raw(stream):
-        key = next(line for line in (await stream.receive_some(5000)).split(b"\r\n") if b"Key" in line)
-        accept = generate_accept_token(key.partition(b": ")[2])
-        head = b"HTTP/1.1 101 S\r\nUpgrade: websocket\r\nConnection: upgrade\r\n"
-        await stream.send_all(head + b"Sec-WebSocket-Accept: " + accept + b"\r\n\r\n")
+        await stream.send_all(acceptance(await stream.receive_some(5000)))
         frames = b"".join(
             bytes([(0x80 if last else 0) | (0 if index else 1), 126]) + len(part).to_bytes(2, "big") + part
             for index, part in enumerate([whole[:300], whole[300:700], whole[700:]])
@@ -332,10 +358,20 @@ async def send_garbage(rig):
     await rig.peer.streams[0].send_all(b"\xff\xff\xff\xff")
 
 
+async def send_masked(rig):
+    await rig.peer.streams[0].send_all(b"\x81\x80\0\0\0\0")
+
+
+async def send_bad_text(rig):
+    await rig.peer.streams[0].send_all(b"\x81\x01\xff")
+
+
 ENDS = {
     "closed": (close_in_order, "the server closed the connection: 1001 GOING_AWAY: going[31m away"),
     "cut": (close_abruptly, "the connection ended without a word"),
-    "garbage": (send_garbage, ""),
+    "garbage": (send_garbage, "the connection was closed: 1002 PROTOCOL_ERROR: "),
+    "masked": (send_masked, "the connection was closed: 1002 PROTOCOL_ERROR: client received unexpected masked frame"),
+    "bad-text": (send_bad_text, "the connection was closed: 1007 "),
 }
 
 
@@ -351,6 +387,35 @@ async def test_end(end, words, autojump_clock):
 
         assert words in str(rig.failures[0])
         assert str(rig.failures[0]) == str(rig.sink.endings[0]) == str(caught.value)
+
+
+@pytest.mark.parametrize("is_first", [True, False], ids=["with-the-handshake", "later"])
+async def test_a_flood_of_frames_keeps_nobody_waiting(is_first):
+    """Tens of thousands of pongs in few reads are taken in portions, with turns for others between (invariant 4)."""
+    turns, flood, is_up = 0, b"\x8a\x00" * 30_000 + b"\x81\x02{}", trio.Event()
+
+    async def raw(stream):
+        head = acceptance(await stream.receive_some(5000), b"Sec-WebSocket-Protocol: mcp")
+        await stream.send_all(head + flood if is_first else head)
+        await is_up.wait()
+        await stream.send_all(b"" if is_first else flood)
+        await trio.sleep_forever()
+
+    async def take_turns():
+        nonlocal turns
+        while True:
+            await trio.lowlevel.checkpoint()
+            turns += 1
+
+    with trio.fail_after(20):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(take_turns)
+            async with open_rig(raw=raw) as rig:
+                is_up.set()
+                await rig.sink.until(lambda sink: sink.delivered)
+            nursery.cancel_scope.cancel()
+
+    assert turns >= 30_000 / MAX_FRAMES
 
 
 FIRST, SECOND = echo_frame(1), echo_frame(2, "é" * 200)
