@@ -11,12 +11,13 @@ from scripted_fleet import echo_server
 
 from mcp_actors.actors.lifecycle import ServerState
 from mcp_actors.config.settings import Settings
-from mcp_actors.config.specs import RemoteTarget, ServerSpec
+from mcp_actors.config.specs import RemoteTarget, ServerSpec, TransportName
 from mcp_actors.errors import RpcError
 from mcp_actors.runtime import open_runtime
 from mcp_actors.testing.http_server import HttpAnswer, HttpOptions, HttpRequest, open_http_server
 from mcp_actors.testing.scripted import LEGACY_REVISIONS, MODERN_REVISIONS
 from mcp_actors.testing.sse_server import open_sse_server
+from tests.transports.http_peer import open_peer, sse_reply
 
 SETTINGS = Settings()
 ERAS = {"modern": MODERN_REVISIONS, "legacy": LEGACY_REVISIONS, "both": MODERN_REVISIONS + LEGACY_REVISIONS}
@@ -196,6 +197,20 @@ async def test_a_black_hole_fails_by_its_clock_and_hurts_no_other() -> None:
 
     assert (hole, result.text) == (ServerState.PENDING, "fine")
     assert "no answer to the handshake within 1.5 s" in (statuses["hole"].error or "")
+
+
+async def test_a_stream_that_ends_with_its_endpoint_is_a_broken_wire() -> None:
+    """A wire that dies between its opening and the handshake is told as that, and as no bug of ours."""
+    script = sse_reply(b"event: endpoint\ndata: /messages\n\n")
+
+    with trio.fail_after(30):
+        async with open_peer(lambda asked: script) as peer:
+            one = ServerSpec("one", RemoteTarget(peer.url, transport=TransportName.SSE))
+            async with open_runtime([one], settings=SETTINGS) as runtime:
+                while (status := runtime.status()["one"]).error is None:
+                    await trio.testing.wait_all_tasks_blocked()
+
+    assert status.error == "the server closed its event stream"
 
 
 async def test_a_server_that_was_found_to_speak_the_older_transport_is_listed_as_that() -> None:

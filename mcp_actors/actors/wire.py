@@ -13,6 +13,7 @@ from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Final, Protocol
 
 import trio
+from attrs import evolve
 
 from mcp_actors.actors.calls import Calls
 from mcp_actors.actors.hosting import ASKS_A_PERSON
@@ -138,8 +139,10 @@ class Wire:
             What the server said of itself; None when the transport died of the probe and nothing of it is left.
 
         Raises:
-            McpActorsError: the handshake was refused.
+            McpActorsError: the handshake was refused, or the transport has ended.
         """
+        if self.gone is not None:  # between its opening and this moment
+            raise evolve(self.gone)
         self._outgoing.is_strict = True
         begin(trio.current_time())
         self._react()

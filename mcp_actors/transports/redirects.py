@@ -56,7 +56,7 @@ def redirected(method: str, url: str, location: str, status: int) -> str:
 
 
 def place_of(url: str) -> str:
-    """Origin and path of `url`: what may be shown of it (no credentials, no query). Never fails."""
+    """Origin and path of `url`, fit to be shown: no credentials, no query, nothing that a terminal obeys."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
@@ -68,6 +68,8 @@ def place_of(url: str) -> str:
     except ValueError:
         port = ""
     place = f"{parts.scheme}://{host}{port}{parts.path}"
+    if not place.isprintable():  # a peer may have named it
+        place = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in place)
     return place if len(place) <= MAX_SHOWN_CHARS else f"{place[:MAX_SHOWN_CHARS]}..."
 
 

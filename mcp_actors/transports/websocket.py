@@ -224,11 +224,14 @@ class WebSocketTransport:
         raise ConnectFailed(reason=f"{place_of(self._url)} hung up during the WebSocket handshake{why}")
 
     def _told(self, group: BaseExceptionGroup[BaseException]) -> BaseException:
-        """The one error that a group of them stands for; the group itself when it holds something unforeseen."""
+        """The one error that a group of them stands for; a group of what was not foreseen, if any."""
         foreseen = (McpActorsError, trio_websocket.HandshakeError, WsProtocolError, h11.ProtocolError)
         known, unforeseen = group.split(foreseen)
         if known is None or unforeseen is not None:
-            return group
+            # A bug of ours, or our leaving: what the library trips over meanwhile is of no interest.
+            return unforeseen or group
+        if isinstance(self._verdict, TransportBroken):
+            return self._error()
         error: BaseException = known
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]

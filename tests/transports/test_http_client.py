@@ -480,6 +480,7 @@ async def test_auth_flow_raises(library):
         ("http://[::1]:80/", "http://[::1]:80/"),
         ("http://h:99999/mcp", "http://h/mcp"),
         ("https://h", "https://h"),
+        ("http://h/m\x00\x1b[31m", "http://h/m\ufffd\ufffd[31m"),
         ("https://h/" + "x" * 1000, "https://h/" + "x" * 290 + "..."),
     ],
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 import trio
@@ -518,6 +518,31 @@ async def test_cancelled_at_any_turn(turns, autojump_clock):
 
         assert rig.failures == []
     assert trio.lowlevel.current_statistics().tasks_living <= before
+
+
+PINGS = b"\x89\x01x" * 20
+
+
+@pytest.mark.parametrize("turns", range(0, 60, 6))
+async def test_cancelled_under_pings(turns, autojump_clock):
+    """A server that pings while it is left is no bug of ours: `run` ends by its cancellation and nothing else."""
+
+    async def raw(stream):
+        await stream.send_all(acceptance(await stream.receive_some(5000)))
+        with suppress(trio.BrokenResourceError):
+            for _ in range(40):
+                await stream.send_all(PINGS)
+                await trio.lowlevel.checkpoint()
+            await trio.sleep_forever()
+
+    async with open_ws_peer(raw=raw) as peer, trio.open_nursery() as nursery:
+        rig = Rig(make(peer), peer)
+        await nursery.start(rig.serve)
+        for _ in range(turns):
+            await trio.lowlevel.checkpoint()
+        nursery.cancel_scope.cancel()
+
+    assert rig.failures == []
 
 
 async def test_secrets(autojump_clock):
