@@ -214,7 +214,7 @@ def explain(exc: BaseException) -> str:
         if isinstance(seen, ssl.SSLError) and seen.reason in _NO_TLS:
             best = f"it does not speak TLS there; if it is a plain server, write http:// (or ws://) ({seen.reason})"
         elif isinstance(seen, ssl.SSLCertVerificationError):
-            best = f"its certificate is not trusted: {seen.verify_message} (SSL_CERT_FILE names those to trust)"
+            best = f"its certificate is not trusted: {seen.verify_message} (NODE_EXTRA_CA_CERTS names more to trust)"
         elif isinstance(seen, OSError) and seen.strerror:
             has_own_codes = isinstance(seen, ssl.SSLError | socket.gaierror)
             best = seen.strerror if has_own_codes or not seen.errno else os.strerror(seen.errno)

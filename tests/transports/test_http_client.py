@@ -177,7 +177,7 @@ async def test_tls_untrusted(authority):
     async with open_peer(lambda asked: OK) as peer, trio.open_nursery() as nursery:
         listeners = await nursery.start(serve_tls, authority, peer)
         client = HttpClient(f"https://localhost:{listeners[0].transport_listener.socket.getsockname()[1]}/mcp")
-        with pytest.raises(ConnectFailed, match=r"not trusted: .* \(SSL_CERT_FILE"):
+        with pytest.raises(ConnectFailed, match=r"not trusted: .* \(NODE_EXTRA_CA_CERTS"):
             await fetch(client)
 
         await client.aclose()
