@@ -16,7 +16,8 @@
     ├── RpcError                          the peer answered with an error: code, message, data
     ├── AuthError
     │   ├── AuthRequired                  a person must log in
-    │   └── AuthFailed                    tried and refused
+    │   ├── AuthFailed                    tried and refused
+    │   └── CredentialsRefused            those that configuration brings along: no login helps
     ├── CallError
     │   ├── UnknownServer · UnknownTool · UnknownPrompt   with the nearest names
     │   ├── ServerNotReady                current state, reason, what to do
@@ -51,6 +52,7 @@ __all__ = [
     "CallError",
     "ConfigError",
     "ConnectFailed",
+    "CredentialsRefused",
     "ElicitationDeclined",
     "GaveUp",
     "LocalProtocolError",
@@ -238,6 +240,14 @@ class AuthRequired(AuthError):
 @define(eq=False, kw_only=True, str=False, slots=False)
 class AuthFailed(AuthError):
     """Credentials were tried and refused."""
+
+
+@define(eq=False, kw_only=True, str=False, slots=False)
+class CredentialsRefused(AuthError):
+    """The server refused the credentials that its configuration brings along; only who wrote them can help (S092)."""
+
+    reason: str = "the server refused the credentials of its configuration"
+    http_status: int | None = None
 
 
 @define(eq=False, kw_only=True, str=False, slots=False)

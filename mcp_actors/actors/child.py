@@ -135,7 +135,7 @@ class Child:
                 ready_at = trio.current_time()
                 await self._serve(connection, queued, opened)
         except* Exception as group:  # noqa: BLE001 - the child loop: whatever ends a life is judged, siblings go on
-            error = cause_of(group)
+            error = connection.judged(cause_of(group))
         self.connection = None
         if self._is_ended:
             error = TransportClosed(server=self.spec.name)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import trio
 from attrs import evolve
@@ -27,7 +27,7 @@ from mcp_actors.actors.users import Users
 from mcp_actors.actors.wire import Wire
 from mcp_actors.config.settings import Settings
 from mcp_actors.config.specs import RemoteTarget
-from mcp_actors.errors import AuthRequired, McpActorsError, TransportBroken, TransportClosed
+from mcp_actors.errors import AuthRequired, CredentialsRefused, McpActorsError, TransportBroken, TransportClosed
 from mcp_actors.protocol.cache import ResponseCache
 from mcp_actors.protocol.clocks import resolve_timeouts
 from mcp_actors.protocol.events import ElicitationCompleted, LogReceived
@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from mcp_actors.transports.base import Transport
 
 __all__ = ["Connection"]
+
+ErrorT = TypeVar("ErrorT", bound=BaseException)
 
 DEFAULT_CALL_TIMEOUT: Final = Settings().call_timeout
 
@@ -258,18 +260,33 @@ class Connection:
             raise evolve(wire.gone)
         try:
             result = await wire.calls.ask(method, params, timeouts=timeouts, on_progress=on_progress, headers=headers)
-        except McpActorsError as error:
+        except McpActorsError as refused:
+            error = self.judged(refused)
             error.server = self.spec.name
-            if wire.gone is None and isinstance(error, AuthRequired) and self._needs_login(error):
+            if wire.gone is None and isinstance(error, AuthRequired | CredentialsRefused) and self._is_shut_out(error):
                 wire.end(error)
             elif self._strikes.note(error) and wire.gone is None:
                 wire.give_up(f"three errors in a row, the last: {error.describe()}")
-            raise
+            if error is refused:
+                raise
+            raise error from refused
         self._strikes.note(None)
         return result
 
-    def _needs_login(self, error: AuthRequired) -> bool:
-        """Whether a refused call means that the whole server waits for a login (S091, S245).
+    def judged(self, error: ErrorT) -> ErrorT | CredentialsRefused:
+        """What an error means for this server: where its entry brings credentials, nobody can log in (S085, S092)."""
+        target = self.spec.target
+        if not isinstance(error, AuthRequired) or not isinstance(target, RemoteTarget):
+            return error
+        if target.headers_helper is not None or not target.has_credentials:
+            return error
+        refused = CredentialsRefused(server=self.spec.name, http_status=error.http_status)
+        _, separator, said = error.reason.partition(": ")  # what the server said is told (S414)
+        refused.reason += separator + said
+        return refused
+
+    def _is_shut_out(self, error: AuthRequired | CredentialsRefused) -> bool:
+        """Whether a refused call means that the whole server is closed to us: it waits for a login (S091, S245).
 
         403 may be about this one request, unless its headers come from a helper, which was asked again by then.
         """

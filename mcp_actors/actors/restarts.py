@@ -25,6 +25,7 @@ from mcp_actors.errors import (
     AuthError,
     ConfigError,
     ConnectFailed,
+    CredentialsRefused,
     McpActorsError,
     RpcError,
     TransportClosed,
@@ -141,6 +142,7 @@ Decision: TypeAlias = RestartAfter | Park | Leave
 
 # First match decides. Weather is whatever is not listed as something better known.
 _KINDS: Final[tuple[tuple[type[BaseException], ExitKind], ...]] = (
+    (CredentialsRefused, ExitKind.REFUSED),
     (AuthError, ExitKind.NEEDS_LOGIN),
     (ConfigError, ExitKind.REFUSED),
     (UnsupportedRevision, ExitKind.REFUSED),

@@ -67,6 +67,7 @@ _CODES: Final[Mapping[str, int]] = {
     "UsageError": USAGE,
     "Refused": FAILED,
     "ConfigError": CONFIG,
+    "CredentialsRefused": FAILED,  # there is nothing to log in to
     "AuthError": LOGIN,
     "TooSlowError": TIMED_OUT,
     "McpActorsError": FAILED,

@@ -174,9 +174,13 @@ class RemoteTarget:
 
     @property
     def has_credentials(self) -> bool:
-        """Whether configuration brings the credentials along: then no login of ours plays a part (S255, fault 102)."""
-        has_header = any(name.lower() == "authorization" for name in self.headers)
-        return has_header or self.headers_helper is not None or "@" in self.url.partition("://")[2]
+        """Whether the entry itself says who we are: then no login of ours plays a part (S092, S255, fault 102)."""
+        if self.headers_helper is not None or any(name.lower() == "authorization" for name in self.headers):
+            return True
+        try:
+            return urlsplit(self.url).username is not None
+        except ValueError:  # an address that no request will go to
+            return False
 
 
 @frozen

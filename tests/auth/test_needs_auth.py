@@ -129,6 +129,9 @@ SPECS = [
     (ServerSpec("a", RemoteTarget("https://h/mcp", headers={"AUTHORIZATION": "Bearer x"})), True),
     (ServerSpec("a", RemoteTarget("https://h/mcp", headers_helper="x")), True),
     (ServerSpec("a", RemoteTarget("https://u:p@h/mcp")), True),
+    # An "@" of the path is no user: addresses of registries look so.
+    (ServerSpec("a", RemoteTarget("https://h/@owner/server/mcp")), False),
+    (ServerSpec("a", RemoteTarget("https://h/mcp?as=me@h")), False),
     (ServerSpec("a", StdioTarget("x")), True),
     (ServerSpec("a", InProcessTarget(trio.sleep)), True),
 ]
