@@ -19,7 +19,7 @@ from mcp_actors.config.approvals import approval_of
 from mcp_actors.config.policy import decide
 from mcp_actors.config.specs import RemoteTarget, Scope, ServerSpec, StdioTarget
 from mcp_actors.errors import ConnectFailed
-from mcp_actors.transports.commands import resolve_command
+from mcp_actors.transports.commands import resolve_final
 from mcp_actors.transports.environment import child_environment
 
 if TYPE_CHECKING:
@@ -77,7 +77,8 @@ def program_of(spec: ServerSpec, environ: Mapping[str, str], cwd: str) -> str:
     """
     assert isinstance(spec.target, StdioTarget)
     own = child_environment(environ, spec.target.environment)
-    return resolve_command(spec.target.command, environ=own, cwd=spec.target.cwd or cwd)
+    target = spec.target
+    return resolve_final(target.command, target.args, environ, environ=own, cwd=target.cwd or cwd)[1]
 
 
 def find_all(loaded: LoadedConfig, environ: Mapping[str, str], cwd: str) -> Iterator[Finding]:

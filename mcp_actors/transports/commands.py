@@ -1,10 +1,11 @@
-"""Owns finding the program of a server on POSIX: which file is started, or a clear reason why none is.
+"""Owns the command that is started on POSIX: in which words, which file that is, or a clear reason why there is none.
 
 What this is not: Windows, whose rules are `windows_commands`; nor starting it (`process`). The file system is asked
 through one function that is passed in, so the rules themselves are pure.
 
 Rule 1: the PATH is the child's, not ours, and relative names start at the child's directory (fault 15).
 Rule 2: an error names the command, the PATH that was searched, and what to do.
+Rule 3: a user may have every program started by another one, such as a sandbox (S068).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import enum
 import os
 import posixpath
+import shlex
 import stat
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -19,9 +21,12 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from mcp_actors.errors import ConnectFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-__all__ = ["FileKind", "LookUp", "look_up", "resolve_command"]
+__all__ = ["SHELL_PREFIX", "FileKind", "LookUp", "final_command", "look_up", "resolve_command", "resolve_final"]
+
+# Variable of ours: the program, with its first arguments, that starts every server's.
+SHELL_PREFIX: Final = "CLAUDE_CODE_SHELL_PREFIX"
 
 
 class FileKind(enum.Enum):
@@ -55,6 +60,48 @@ def look_up(path: str) -> FileKind:
     if stat.S_ISDIR(mode):
         return FileKind.DIRECTORY
     return FileKind.EXECUTABLE if os.access(path, os.X_OK) else FileKind.NOT_EXECUTABLE
+
+
+def final_command(command: str, args: Sequence[str], environ: Mapping[str, str]) -> list[str]:
+    """The words that are started in the end.
+
+    Args:
+        command: as the entry has it.
+        args: its arguments.
+        environ: ours, where a user says what starts every program.
+
+    Returns:
+        Command and arguments; behind a prefix both as one argument, quoted so that a shell reads these very words.
+
+    Raises:
+        ConnectFailed: the prefix cannot be taken apart.
+
+    Source:
+        S068.
+    """
+    own = [command, *args]
+    try:
+        prefix = shlex.split(environ.get(SHELL_PREFIX, ""))
+    except ValueError as error:
+        raise ConnectFailed(reason=f"{SHELL_PREFIX} has a quote that does not end", can_retry=False) from error
+    return [*prefix, shlex.join(own)] if prefix else own
+
+
+def resolve_final(
+    command: str, args: Sequence[str], ours: Mapping[str, str], *, environ: Mapping[str, str], cwd: str
+) -> tuple[list[str], str]:
+    """The words that are started in the end (`final_command`), and the file that they start (`resolve_command`).
+
+    Raises:
+        ConnectFailed: as these two; where it is about the prefix it says so.
+    """
+    words = final_command(command, args, ours)
+    try:
+        return words, resolve_command(words[0], environ=environ, cwd=cwd)
+    except ConnectFailed as error:
+        if len(words) != len(args) + 1 or words[0] != command:
+            error.reason = f"{SHELL_PREFIX}: {error.reason}"
+        raise
 
 
 def resolve_command(command: str, *, environ: Mapping[str, str], cwd: str, look_up: LookUp = look_up) -> str:

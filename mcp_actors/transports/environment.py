@@ -80,13 +80,14 @@ _FUNCTION_MARK: Final = "()"
 
 
 def child_environment(
-    parent: Mapping[str, str], entry: Mapping[str, str], *, platform: str = "posix"
+    parent: Mapping[str, str], entry: Mapping[str, str], *, project: str | None = None, platform: str = "posix"
 ) -> dict[str, str]:
     """Build the whole environment of a child.
 
     Args:
         parent: the runtime's environment (name -> value).
         entry: the server entry's own variables (name -> value), already expanded; taken as they are.
+        project: the directory that the user works in, told as ``CLAUDE_PROJECT_DIR``; None: nothing is told.
         platform: a key of `BASES`.
 
     Returns:
@@ -101,5 +102,7 @@ def child_environment(
     if base.folds_case:
         mine = {name.upper() for name in entry}
         env = {name: value for name, value in env.items() if name.upper() not in mine}
+    if project is not None:
+        env["CLAUDE_PROJECT_DIR"] = project
     env.update(entry)
     return env

@@ -25,7 +25,7 @@ from mcp_actors.errors import ConnectFailed, RemoteProtocolError, TransportBroke
 from mcp_actors.protocol.framing import LineFramer, encode_line
 from mcp_actors.transports import ladder
 from mcp_actors.transports.base import Diagnostics, Turn
-from mcp_actors.transports.commands import resolve_command
+from mcp_actors.transports.commands import resolve_final
 from mcp_actors.transports.environment import child_environment
 from mcp_actors.transports.outbox import Outbox
 from mcp_actors.transports.process import BIG_PIPE_BYTES, Child, describe_exit, enlarge_pipe, spawn
@@ -171,17 +171,21 @@ class StdioTransport:
 
     def _spawn(self) -> Child:
         target = self._target
-        environ = child_environment(self.environ, target.environment)
-        try:
-            cwd = str(Path(target.cwd).absolute()) if target.cwd else os.getcwd()  # noqa: PTH109  a Path costs more
-        except FileNotFoundError as error:
+        # None: the directory that we run in is gone; what needs none of it starts all the same.
+        ours: str | None = None
+        with contextlib.suppress(FileNotFoundError):
+            ours = os.getcwd()  # noqa: PTH109  a Path costs more
+        cwd = target.cwd if ours is None or not target.cwd else str(Path(ours, target.cwd))
+        cwd = cwd or ours
+        if cwd is None or not os.path.isabs(cwd):  # noqa: PTH117
             reason = "the directory that we run in does not exist any more"
-            raise ConnectFailed(server=self.spec.name, reason=reason, can_retry=False) from error
+            raise ConnectFailed(server=self.spec.name, reason=reason, can_retry=False)
         try:
             if target.cwd and not Path(cwd).is_dir():
                 raise ConnectFailed(reason=f"the directory to start in does not exist: {cwd}", can_retry=False)
-            program = resolve_command(target.command, environ=environ, cwd=cwd)
-            child = spawn([target.command, *target.args], program=program, environ=environ, cwd=cwd)
+            environ = child_environment(self.environ, target.environment, project=ours)
+            argv, program = resolve_final(target.command, target.args, self.environ, environ=environ, cwd=cwd)
+            child = spawn(argv, program=program, environ=environ, cwd=cwd)
         except ConnectFailed as error:
             error.server = self.spec.name
             raise

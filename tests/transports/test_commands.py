@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from mcp_actors.errors import ConnectFailed
-from mcp_actors.transports.commands import FileKind, look_up, resolve_command
+from mcp_actors.transports.commands import (
+    SHELL_PREFIX,
+    FileKind,
+    final_command,
+    look_up,
+    resolve_command,
+    resolve_final,
+)
 
 FILES = {
     "/bin/tool": FileKind.EXECUTABLE,
@@ -48,6 +55,35 @@ def resolve(command, path="/bin:/usr/bin:/opt", cwd="/work"):
 def test_command_is_found(command, path, found) -> None:
     """Names are looked up on the child's PATH and relative ones start at the child's directory."""
     assert resolve(command, path) == found
+
+
+@pytest.mark.parametrize(
+    ("prefix", "words"),
+    [
+        (None, ["srv", "a b", "it's", ""]),
+        ("  ", ["srv", "a b", "it's", ""]),
+        ("/opt/wrap", ["/opt/wrap", """srv 'a b' 'it'"'"'s' ''"""]),
+        ("bash -c", ["bash", "-c", """srv 'a b' 'it'"'"'s' ''"""]),
+        ("'/opt/my wrap' --", ["/opt/my wrap", "--", """srv 'a b' 'it'"'"'s' ''"""]),
+    ],
+)
+def test_a_prefix_gets_the_command_line_as_one_argument(prefix, words) -> None:
+    """S068: quoted so that a shell reads the very words of the entry."""
+    environ = {} if prefix is None else {SHELL_PREFIX: prefix}
+
+    assert final_command("srv", ["a b", "it's", ""], environ) == words
+
+
+def test_a_prefix_that_is_not_there_is_named() -> None:
+    """S068: whoever set it is told, not whoever wrote the entry."""
+    with pytest.raises(ConnectFailed, match=f"^{SHELL_PREFIX}: command '/nonexistent/wrap' does not exist"):
+        resolve_final("sh", [], {SHELL_PREFIX: "/nonexistent/wrap"}, environ={"PATH": "/bin"}, cwd="/")
+
+
+def test_a_prefix_that_cannot_be_taken_apart_is_named() -> None:
+    """S068: the error names the variable."""
+    with pytest.raises(ConnectFailed, match=SHELL_PREFIX):
+        final_command("srv", [], {SHELL_PREFIX: "'open"})
 
 
 @pytest.mark.parametrize(

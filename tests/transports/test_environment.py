@@ -49,6 +49,15 @@ def test_entry_wins() -> None:
     assert env == {**POSIX, "PATH": "/mine", "OPENAI_API_KEY": "meant", "X": "1"}
 
 
+def test_a_child_is_told_where_the_user_works() -> None:
+    """``CLAUDE_PROJECT_DIR`` is ours to say, unless the entry does; what stood there before is not passed on (S067)."""
+    outer = {**POSIX, "CLAUDE_PROJECT_DIR": "/elsewhere"}
+
+    assert child_environment(outer, {}, project="/work") == {**POSIX, "CLAUDE_PROJECT_DIR": "/work"}
+    assert child_environment(outer, {"CLAUDE_PROJECT_DIR": "/mine"}, project="/work")["CLAUDE_PROJECT_DIR"] == "/mine"
+    assert child_environment(outer, {}) == POSIX
+
+
 def test_entry_replaces_other_spelling_on_windows() -> None:
     """A variable is not there twice where the platform folds case."""
     env = child_environment({"Path": "theirs"}, {"PATH": "mine"}, platform="nt")

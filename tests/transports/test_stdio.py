@@ -19,7 +19,7 @@ from mcp_actors.transports import ladder, procfs
 from mcp_actors.transports.base import MESSAGE_BYTES, TURN_BYTES
 from mcp_actors.transports.leftovers import open_journal
 from mcp_actors.transports.stdio import StdioTransport
-from tests.transports.stdio_kit import SHORT, Sink, make, nobody_left, opened, our_children
+from tests.transports.stdio_kit import SHORT, Sink, child_spec, make, nobody_left, opened, our_children
 
 
 async def test_frames_go_and_come() -> None:
@@ -134,6 +134,20 @@ def test_only_stdio_targets_are_taken() -> None:
     """Another kind of target is the caller's bug."""
     with pytest.raises(TypeError):
         StdioTransport(ServerSpec("x", RemoteTarget("http://h/")), Settings(), environ={})
+
+
+async def test_a_prefix_starts_the_program(tmp_path) -> None:
+    """S068: the prefix runs, finds the quoted line as its one argument, and what that line starts is the server."""
+    wrap = tmp_path / "wrap me"
+    wrap.write_text(f"""#!/bin/sh\nprintf '%s\\n' "$#" > '{tmp_path}/count'\neval "exec $1"\n""")
+    wrap.chmod(0o755)
+    environ = {**os.environ, "CLAUDE_CODE_SHELL_PREFIX": f"'{wrap}'"}
+    with trio.fail_after(10), nobody_left():
+        async with opened(StdioTransport(child_spec("server.py", "echo"), SHORT, environ=environ)) as wire:
+            await wire.send(b"{}")
+
+            assert await wire.sink.wait_for(1) == [b'{"echo":{}}']
+    assert (tmp_path / "count").read_text() == "1\n"
 
 
 async def test_working_directory_and_relative_command(tmp_path) -> None:
