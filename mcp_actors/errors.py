@@ -247,6 +247,7 @@ class CredentialsRefused(AuthError):
     """The server refused the credentials that its configuration brings along; only who wrote them can help (S092)."""
 
     reason: str = "the server refused the credentials of its configuration"
+    remedy: str = "the credentials in its entry are not accepted: correct them, or take them out and log in"
     http_status: int | None = None
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
+from mcp_actors.config.notes import SWITCHED_OFF
 from mcp_actors.config.specs import RemoteTarget, TransportName
 from mcp_actors.errors import AuthRequired, McpActorsError, TransportError
 
@@ -32,14 +33,10 @@ REMEDIES: Final[dict[str, str]] = {
     "exit": "start its command by hand to see what it lacks; what it said last stands above",
     "exhausted": "this machine is out of descriptors, processes or memory: ulimit -a shows its limits",
     "unreachable": "see that the server runs, and that its url is right",
-    "user": "switch it on: mcp-actors enable {name}",
-    "pending-approval": "look at it and allow it: mcp-actors approve {name}",
-    "policy": "ask whoever wrote the rule",
+    **SWITCHED_OFF,
 }
 # Of a server whose headers come from a program: there is nothing to log in to (S245).
 HELPER_REMEDY: Final = "its headersHelper printed what the server does not accept: correct that"
-# Of one whose entry has the credentials.
-OWN_REMEDY: Final = "the credentials in its entry are not accepted: correct them, or take them out and log in"
 # Of one that is not on HTTP, where only headers say who we are (S085).
 HEADER_REMEDY: Final = "put the header that it wants into its entry"
 
@@ -52,19 +49,15 @@ def remedy_for(reason: str, spec: ServerSpec, told: str | None = None) -> str | 
     Args:
         reason: its reason code.
         spec: the server's definition.
-        told: what the error that asked for a login says itself, which knows more.
+        told: what the error that asked for a login, or refused who we are, says itself, which knows more.
     """
-    if reason == "needs-auth":
-        if told is not None:
-            return told
-        if isinstance(spec.target, RemoteTarget):
-            target = spec.target
-            if target.headers_helper is not None:
-                return HELPER_REMEDY
-            if target.transport in _SOCKETS:
-                return HEADER_REMEDY
-            if target.has_credentials:
-                return OWN_REMEDY
+    if reason in ("needs-auth", "refused") and told is not None:
+        return told
+    if reason == "needs-auth" and isinstance(spec.target, RemoteTarget):
+        if spec.target.headers_helper is not None:
+            return HELPER_REMEDY
+        if spec.target.transport in _SOCKETS:
+            return HEADER_REMEDY
     remedy = REMEDIES.get(reason)
     return None if remedy is None else remedy.format(name=shlex.quote(spec.name))
 

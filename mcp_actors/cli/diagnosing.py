@@ -155,11 +155,11 @@ def run_why(shared: GlobalOptions, own: argparse.Namespace) -> int:
 async def _connect(plan: Plan, name: str, shown: dict[str, Json]) -> int:
     """Start one server, look at it, and stop it; its status goes to `shown`."""
     from mcp_actors.cli import render
-    from mcp_actors.cli.fleet import open_fleet, remedy_of, settle
+    from mcp_actors.cli.fleet import open_fleet, settle
 
     async with open_fleet(plan.once()) as runtime:
         await settle(runtime)
         status = runtime.status()[name]
     shown |= render.server_row(status)
-    shown["remedy"] = remedy_of(status)
+    shown["remedy"] = status.remedy
     return exits.OK if status.is_connected else exits.code_of_state(str(status.state), status.reason)

@@ -16,6 +16,7 @@ from attrs import frozen
 
 from mcp_actors.cli.redact import redact_entry, redact_url
 from mcp_actors.config.approvals import approval_of
+from mcp_actors.config.notes import SWITCHED_OFF
 from mcp_actors.config.policy import decide
 from mcp_actors.config.specs import RemoteTarget, Scope, ServerSpec, StdioTarget
 from mcp_actors.errors import ConnectFailed
@@ -30,16 +31,10 @@ if TYPE_CHECKING:
     from mcp_actors.files.loading import LoadedConfig
     from mcp_actors.jsontypes import Json
 
-__all__ = ["REMEDIES", "Finding", "explain_server", "explain_text", "find_all", "find_state", "program_of"]
+__all__ = ["Finding", "explain_server", "explain_text", "find_all", "find_state", "program_of"]
 
-# Reason code of a server that is switched off -> how bad that is, and what to do about it.
-REMEDIES: Final[Mapping[str, tuple[str, str]]] = {
-    "pending-approval": ("warning", "look at it and allow it: mcp-actors approve {name}"),
-    "rejected": ("note", "a settings file rejects it: take its name out of disabledMcpjsonServers"),
-    "policy": ("warning", "ask whoever wrote the rule"),
-    "user": ("note", "switch it on: mcp-actors enable {name}"),
-    "not-configured": ("note", "give it a url"),
-}
+# Reason codes of servers that are switched off and that somebody may miss; the others are by the user's own word.
+MISSED: Final = frozenset({"pending-approval", "policy"})
 # Told of as states of their servers.
 TOLD: Final = frozenset({"pending-approval", "policy", "shadowed", "not-configured"})
 
@@ -135,7 +130,8 @@ def _of_problem(problem: ConfigError) -> Finding:
 def _of_spec(spec: ServerSpec, environ: Mapping[str, str], cwd: str) -> Finding:
     about = {"server": spec.name, "scope": str(spec.scope), "file": spec.source}
     if not spec.is_enabled:
-        level, remedy = REMEDIES.get(spec.disabled_reason, ("note", ""))
+        level = "warning" if spec.disabled_reason in MISSED else "note"
+        remedy = SWITCHED_OFF.get(spec.disabled_reason, "")
         text = f"does not run: {spec.disabled_reason}" + (f": {spec.disabled_detail}" if spec.disabled_detail else "")
         return Finding(level, spec.disabled_reason, text, remedy=remedy.format(name=spec.name) or None, **about)
     if isinstance(spec.target, StdioTarget):

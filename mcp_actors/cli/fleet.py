@@ -39,14 +39,10 @@ if TYPE_CHECKING:
     from mcp_actors.errors import ConfigError
     from mcp_actors.runtime import Runtime
 
-__all__ = ["Plan", "load_plan", "open_fleet", "published", "refuse", "remedy_of", "settle", "tell_warnings"]
+__all__ = ["Plan", "load_plan", "open_fleet", "published", "refuse", "settle", "tell_warnings"]
 
 # Seconds; publishing takes a sixtieth of that.
 PUBLISH_PATIENCE: Final = 1.0
-PENDING_APPROVAL: Final = "pending-approval"
-APPROVE_REMEDY: Final = (
-    "a project file asks for this server; look at it with mcp-actors approve, or allow all with --approve-project"
-)
 
 
 @frozen
@@ -186,14 +182,9 @@ async def published(runtime: Runtime, status: ServerStatus) -> ServerStatus:
     return now if now is not None and now.generation == status.generation and now.state is status.state else status
 
 
-def remedy_of(status: ServerStatus) -> str | None:
-    """Say what a person can do about a server's state; None where nothing is to be done or known."""
-    return APPROVE_REMEDY if status.reason == PENDING_APPROVAL else status.remedy
-
-
 def refuse(status: ServerStatus) -> int:
     """Say on standard error why a server takes no calls and what to do; give the exit code that this means."""
-    remedy = remedy_of(status)
+    remedy = status.remedy
     lines = [f"{status.name}: {status.state} ({status.reason})" + (f": {status.error}" if status.error else "")]
     output.note("\n".join([*lines, *([f"  -> {remedy}"] if remedy else [])]))
     return exits.code_of_state(str(status.state), status.reason)

@@ -45,7 +45,7 @@ def run_list(shared: GlobalOptions, own: argparse.Namespace) -> int:
 async def _list(plan: Plan, *, as_json: bool) -> int:
     from mcp_actors.cli import render
     from mcp_actors.cli.asked import declining_host
-    from mcp_actors.cli.fleet import open_fleet, remedy_of, settle, tell_warnings
+    from mcp_actors.cli.fleet import open_fleet, settle, tell_warnings
 
     async with open_fleet(plan.once(), host=declining_host()) as runtime:
         await settle(runtime)
@@ -55,7 +55,7 @@ async def _list(plan: Plan, *, as_json: bool) -> int:
     if as_json:
         output.emit(render.json_text({"servers": rows}))
     else:
-        remedies = {name: remedy for name, status in statuses.items() if (remedy := remedy_of(status))}
+        remedies = {name: status.remedy for name, status in statuses.items() if status.remedy}
         if rows:
             output.emit(render.server_table(rows, remedies, has_colour=output.has_colour()))
         tell_warnings(statuses.values())
@@ -152,7 +152,7 @@ def run_get(shared: GlobalOptions, own: argparse.Namespace) -> int:
 async def _get(plan: Plan, name: str, *, as_json: bool) -> int:
     from mcp_actors.cli import render
     from mcp_actors.cli.asked import declining_host
-    from mcp_actors.cli.fleet import open_fleet, remedy_of, settle
+    from mcp_actors.cli.fleet import open_fleet, settle
     from mcp_actors.cli.redact import redact_entry
     from mcp_actors.tools.listing import clean_instructions
 
@@ -167,7 +167,7 @@ async def _get(plan: Plan, name: str, *, as_json: bool) -> int:
         "source": spec.source,
         "entry": redact_entry(spec.raw),
         "status": render.server_row(status),
-        "remedy": remedy_of(status),
+        "remedy": status.remedy,
         "tools": [tool.name for tool in tools],
         "instructions": clean_instructions(instructions) or None,
     }

@@ -139,6 +139,9 @@ def server_table(rows: Sequence[JsonObject], remedies: Mapping[str, str], *, has
 
     Returns:
         A line for each server, and beneath those that are not connected their error and what to do.
+
+    Source:
+        S041.
     """
     head = ["NAME", "STATE", "REASON", "TRANSPORT", "SCOPE", "REVISION", "TOOLS", "RESOURCES", "PROMPTS", "TIME"]
     keys = ["name", "state", "reason", "transport", "scope", "revision", "tools", "resources", "prompts"]

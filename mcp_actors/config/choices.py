@@ -13,7 +13,7 @@ import enum
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from mcp_actors.config.approvals import Approvals
 from mcp_actors.config.jsonc import Document, decode_text, parse_json
@@ -88,6 +88,8 @@ class Choices:
     switched_on: frozenset[str] = frozenset()
     # Connectors of a claude.ai account are not loaded (S057).
     are_connectors_off: bool = False
+    # The managed file by which ``--config`` is refused (S064).
+    sideloads_off_by: str | None = None
     # Connectors are loaded beside an exclusive managed file (S056).
     are_connectors_managed: bool = False
     # The user trusts the folder that the project's files lie in, or said yes to all of them for this run (S024).
@@ -116,7 +118,7 @@ def read_choices(texts: Iterable[SettingsText], environ: Mapping[str, str], *, i
         but for tools: it may have denied some, so all are denied.
 
     Source:
-        S013, S023, S024, S054-S059, S062, S063, S230, S240.
+        S013, S023, S024, S054-S059, S062-S064, S230, S240.
     """
     problems: list[ConfigError] = []
     notes: list[ConfigNote] = []
@@ -147,6 +149,7 @@ def read_choices(texts: Iterable[SettingsText], environ: Mapping[str, str], *, i
     approvals, sources = Approvals(), list[PolicySource]()
     hooks: list[Json] = []
     are_off, are_managed = environ.get("ENABLE_CLAUDEAI_MCP_SERVERS", "").strip().lower() == "false", False
+    sideloads_off_by: str | None = None
     for text, settings, document in read:
         findings = Findings(text.file)
         is_managed = text.layer is SettingsLayer.MANAGED
@@ -155,6 +158,9 @@ def read_choices(texts: Iterable[SettingsText], environ: Mapping[str, str], *, i
             _approvals(settings, findings, may_approve=is_trusted or text.layer not in CARRIED)
         )
         are_off = are_off or settings.get("disableClaudeAiConnectors") is True
+        # What an administrator wrote there and nobody understands, closes.
+        if is_managed and settings.get("disableSideloadFlags", False) is not False:
+            sideloads_off_by = text.file
         are_managed = are_managed or (is_managed and settings.get("allowAllClaudeAiMcps") is True)
         for key, rules in _permissions(settings, findings, text, is_trusted=is_trusted):
             permissions[key] = (*permissions.get(key, ()), *rules)
@@ -175,11 +181,12 @@ def read_choices(texts: Iterable[SettingsText], environ: Mapping[str, str], *, i
         notes += findings.notes
     policy = combine(sources)
     if broken:
-        policy = Policy((), policy.deny, closed_by=", ".join(broken))
+        policy = evolve(policy, allow=(), closed_by=", ".join(broken))
     return Choices(
         approvals,
         policy,
         are_connectors_off=are_off,
+        sideloads_off_by=sideloads_off_by,
         are_connectors_managed=are_managed,
         is_trusted=is_trusted,
         hooks=() if any(_disables_hooks(text, settings) for text, settings, _ in read) else tuple(hooks),

@@ -18,7 +18,7 @@ from attrs import evolve, field, frozen
 
 from mcp_actors.config.expand import expand
 from mcp_actors.config.patterns import UrlPattern, parse_address, parse_pattern
-from mcp_actors.config.specs import RemoteTarget, ServerSpec, StdioTarget, TransportName
+from mcp_actors.config.specs import RemoteTarget, Scope, ServerSpec, StdioTarget, TransportName
 from mcp_actors.errors import ServerNotAllowed
 
 if TYPE_CHECKING:
@@ -43,6 +43,10 @@ __all__ = [
 
 # Provided by the host or an IDE, not by a file: outside of allow lists, not of deny lists (S048).
 EXEMPT = frozenset({TransportName.SDK, TransportName.SSE_IDE, TransportName.WS_IDE})
+
+# The setting that closes the files of people and projects, and the scopes that these are (S064).
+PLUGIN_ONLY = "strictPluginOnlyCustomization"
+OWN_SCOPES = frozenset({Scope.USER, Scope.PROJECT, Scope.LOCAL})
 
 ALLOWED_NAME = re.compile(r"[A-Za-z0-9_-]+")
 # What a variable of an allowed address may not bring in: it would widen or move what the entry allows (S058).
@@ -92,6 +96,8 @@ class PolicySource:
     deny: tuple[Rule, ...] = ()
     # allowManagedMcpServersOnly: only managed allow lists count (S055).
     is_managed_only: bool = False
+    # strictPluginOnlyCustomization: only plugins and the administrator bring servers along (S064).
+    is_plugin_only: bool = False
 
 
 @frozen
@@ -102,6 +108,8 @@ class Policy:
     deny: tuple[Rule, ...] = ()
     # Managed files that could not be read, which is why nothing is allowed.
     closed_by: str | None = None
+    # The managed file by which a person's and a project's own servers may not run.
+    plugins_only_by: str | None = None
 
 
 OPEN_POLICY = Policy()
@@ -136,11 +144,14 @@ def decide(spec: ServerSpec, policy: Policy) -> Verdict:
         The verdict, naming the rule.
 
     Source:
-        S046-S053; faults 29 and 30.
+        S046-S053, S064; faults 29 and 30.
     """
     for rule in policy.deny:
         if _matches(rule, spec, in_every_spelling=False):
             return Verdict(is_allowed=False, reason="explicitly blocked", rule=_named("deny", rule), source=rule.source)
+    if policy.plugins_only_by is not None and spec.scope in OWN_SCOPES:
+        reason = "not allowed: only plugins and the administrator bring servers along"
+        return Verdict(is_allowed=False, reason=reason, rule=PLUGIN_ONLY, source=policy.plugins_only_by)
     if policy.allow is None or spec.transport in EXEMPT:
         return Verdict(is_allowed=True)
     if policy.closed_by is not None:
@@ -176,13 +187,17 @@ def combine(sources: Sequence[PolicySource]) -> Policy:
     """Join the lists of all settings files.
 
     Source:
-        S054, S055.
+        S054, S055, S064.
     """
     managed_only = any(source.is_managed_only for source in sources if source.is_managed)
     counting = [source for source in sources if source.is_managed or not managed_only]
     lists = [source.allow for source in counting if source.allow is not None]
     allow = tuple(rule for rules in lists for rule in rules) if lists else None
-    return Policy(allow, tuple(rule for source in sources for rule in source.deny))
+    return Policy(
+        allow,
+        tuple(rule for source in sources for rule in source.deny),
+        plugins_only_by=next((source.file for source in sources if source.is_plugin_only), None),
+    )
 
 
 def parse_policy(
@@ -219,7 +234,18 @@ def parse_policy(
     if not is_managed and len(findings.problems) > before:
         # A person's own file is either right or not used; the problem says so (S059).
         return PolicySource(file)
-    return PolicySource(file, is_managed, allow, deny or (), only)
+    return PolicySource(file, is_managed, allow, deny or (), only, is_managed and _is_plugin_only(settings, findings))
+
+
+def _is_plugin_only(settings: JsonObject, findings: Findings) -> bool:
+    """Whether a managed file keeps people's and projects' own servers out; a list names what it is about (S064)."""
+    value = settings.get(PLUGIN_ONLY, False)
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, list) and all(isinstance(word, str) for word in value):
+        return "mcp" in value
+    findings.problem((PLUGIN_ONLY,), "must be true, false or a list of texts: taken as true")
+    return True
 
 
 def _parse_list(

@@ -7,8 +7,7 @@ Blocking, and short: a few small files. A body with other work in hand calls `lo
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -20,11 +19,9 @@ from mcp_actors.config.choices import (
     Choices,
     SettingsLayer,
     SettingsText,
-    merge_settings,
-    parse_settings,
     read_choices,
 )
-from mcp_actors.config.formats import NATIVE, format_of_path
+from mcp_actors.config.formats import format_of_path
 from mcp_actors.config.jsonc import decode_text
 from mcp_actors.config.loaded import APPROVE_PROJECT, LoadedConfig, assemble, read_mapping
 from mcp_actors.config.remembered import NOTHING_REMEMBERED, Remembered, parse_remembered
@@ -38,8 +35,9 @@ from mcp_actors.config.sources import (
     read_source,
 )
 from mcp_actors.config.specs import Scope
-from mcp_actors.errors import ConfigError, ServerNotAllowed
-from mcp_actors.files.places import Places, is_missing, read_bounded, read_named_file, unreadable
+from mcp_actors.errors import ConfigError
+from mcp_actors.files.managed import managed_servers, managed_settings, refuse_configs
+from mcp_actors.files.places import Places, is_missing, read_bounded, read_named_file, source_at, unreadable
 from mcp_actors.tools.naming import normalise_server
 
 if TYPE_CHECKING:
@@ -118,14 +116,17 @@ def load_config(
     if approvals is not None:
         choices = evolve(choices, approvals=choices.approvals.joined(approvals))
     managed = places.managed_dir / MANAGED_FILE
+    readings: list[SourceReading]
     if not is_missing(managed):
-        return _exclusive(managed, configs, around, choices)
-    readings: list[SourceReading] = []
+        readings = [managed_servers(managed, around, are_configs_given=bool(configs))]
+        return assemble(readings, choices, normalise_server, is_exclusive=True)
+    readings = []
     if not strict:
         readings += claude.readings
         readings += _read_plugins(plugins or {}, around)
         readings += _read_project_files(places, around)
-    readings += [_read_config(item, number, places.cwd, around) for number, item in enumerate(configs, start=1)]
+    given = [_read_config(item, number, places.cwd, around) for number, item in enumerate(configs, start=1)]
+    readings += refuse_configs(given, choices.sideloads_off_by) if choices.sideloads_off_by is not None else given
     return assemble(readings, choices, normalise_server)
 
 
@@ -203,7 +204,7 @@ def _read_claude_json(places: Places, around: Surroundings) -> _ClaudeJson:
     """User servers at the top, local ones under the project's path (S009, S012, S024, S037)."""
     if is_missing(places.claude_json):
         return _ClaudeJson()
-    source = _source(places.claude_json, Scope.USER, must_have_servers=False)
+    source = source_at(places.claude_json, Scope.USER, must_have_servers=False)
     if isinstance(source, SourceReading):
         return _ClaudeJson((source,))
     try:
@@ -242,7 +243,7 @@ def _read_project_files(places: Places, around: Surroundings) -> list[SourceRead
     readings: list[SourceReading] = []
     for distance, directory in enumerate(places.upward()):
         if not is_missing(directory / PROJECT_FILE):
-            source = _source(directory / PROJECT_FILE, Scope.PROJECT, rank=-distance, directory=str(directory))
+            source = source_at(directory / PROJECT_FILE, Scope.PROJECT, rank=-distance, directory=str(directory))
             readings.append(read_source(source, around) if isinstance(source, SourceText) else source)
     return readings
 
@@ -256,7 +257,7 @@ def _read_plugins(plugins: Mapping[str, Path], around: Surroundings) -> list[Sou
         for path in files:  # grows while it is read: a manifest names more files
             if is_missing(path):
                 continue
-            source = _source(path, Scope.PLUGIN, rank=rank, directory=around.directory)
+            source = source_at(path, Scope.PLUGIN, rank=rank, directory=around.directory)
             if isinstance(source, SourceReading):
                 readings.append(source)
                 continue
@@ -288,32 +289,15 @@ def _read_config(item: ConfigInput, number: int, cwd: Path, around: Surroundings
         return read_source(text, around)
     path = cwd / item
     chosen = format_of_path(path.as_posix())
-    source = _source(path, Scope.DYNAMIC, rank=number, directory=chosen.directory_of(path.as_posix()))
+    source = source_at(path, Scope.DYNAMIC, rank=number, directory=chosen.directory_of(path.as_posix()))
     return read_source(evolve(source, format=chosen), around) if isinstance(source, SourceText) else source
 
 
-# ── the administrator ────────────────────────────────────────────────────────────────────────────────────────────────
-def _exclusive(path: Path, configs: Sequence[ConfigInput], around: Surroundings, choices: Choices) -> LoadedConfig:
-    """A managed file exists: it alone counts, and when it cannot be read nothing runs (S025)."""
-    source = _source(path, Scope.ENTERPRISE)
-    reading = read_source(source, around) if isinstance(source, SourceText) else source
-    if any(problem.server is None for problem in reading.problems):
-        reading = evolve(reading, specs=())
-    if configs:
-        refusal = ServerNotAllowed(
-            file=str(path),
-            reason="an administrator has exclusive control of MCP servers",
-            remedy="leave out --config",
-            category="not_allowed",
-        )
-        reading = evolve(reading, problems=(*reading.problems, refusal))
-    return assemble([reading], choices, normalise_server, is_exclusive=True)
-
-
+# ── settings ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _choices(places: Places, environ: Mapping[str, str], claude: _ClaudeJson) -> Choices:
     """Settings files of all layers, and what `~/.claude.json` holds of the kind (S023, S062, S063)."""
     problems: list[ConfigError] = []
-    texts = list(_managed_settings(places.managed_dir, problems))
+    texts = list(managed_settings(places.managed_dir, problems))
     files = [(places.config_dir / "settings.json", SettingsLayer.USER)]
     for directory in places.project_directories():
         files.append((directory / ".claude" / "settings.json", SettingsLayer.PROJECT))
@@ -352,48 +336,3 @@ def _remembered(places: Places, problems: list[ConfigError]) -> Remembered:
     except (OSError, ValueError) as exc:
         problems.append(unreadable(path, exc))
     return NOTHING_REMEMBERED
-
-
-def _managed_settings(directory: Path, problems: list[ConfigError]) -> Iterator[SettingsText]:
-    """``managed-settings.json`` and its drop-ins as one; a piece that cannot be read closes all (S059, S062)."""
-    main = directory / "managed-settings.json"
-    paths = [] if is_missing(main) else [main]
-    drop_ins = directory / "managed-settings.d"
-    try:
-        paths += sorted(path for path in drop_ins.iterdir() if path.suffix == ".json") if drop_ins.is_dir() else []
-    except OSError as exc:
-        problems.append(unreadable(drop_ins, exc))
-        yield SettingsText(None, str(drop_ins), SettingsLayer.MANAGED)
-    if len(paths) == 1:
-        yield from _managed_piece(paths[0], problems)
-        return
-    pieces: list[Mapping[str, Json]] = []
-    for path in paths:
-        for text in _managed_piece(path, problems):
-            settings = parse_settings(text)
-            if settings is None:
-                yield text  # `read_choices` reports it, and closes
-            else:
-                pieces.append(settings)
-    if pieces:
-        yield SettingsText(json.dumps(merge_settings(pieces)).encode(), str(main), SettingsLayer.MANAGED)
-
-
-def _managed_piece(path: Path, problems: list[ConfigError]) -> Iterator[SettingsText]:
-    try:
-        yield SettingsText(read_bounded(path), str(path), SettingsLayer.MANAGED)
-    except (OSError, ValueError) as exc:
-        problems.append(unreadable(path, exc))
-        yield SettingsText(None, str(path), SettingsLayer.MANAGED)
-
-
-# ── files ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _source(
-    path: Path, scope: Scope, *, rank: int = 0, directory: str = "", must_have_servers: bool = True
-) -> SourceText | SourceReading:
-    """Read a file; a reading with a problem when that fails."""
-    try:
-        data = read_bounded(path)
-    except (OSError, ValueError) as exc:
-        return SourceReading(scope, str(path), rank, problems=(unreadable(path, exc),))
-    return SourceText(data, str(path), scope, rank, NATIVE, directory, must_have_servers=must_have_servers)

@@ -12,10 +12,14 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
+from mcp_actors.config.formats import NATIVE
+from mcp_actors.config.sources import SourceReading, SourceText
 from mcp_actors.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from mcp_actors.config.specs import Scope
 
 __all__ = [
     "MAX_ENV_FILE_BYTES",
@@ -24,6 +28,7 @@ __all__ = [
     "is_missing",
     "read_bounded",
     "read_named_file",
+    "source_at",
     "unreadable",
 ]
 
@@ -162,3 +167,14 @@ def read_named_file(path: str, directory: str) -> bytes:
         return read_bounded(Path(directory) / Path(path).expanduser(), limit=MAX_ENV_FILE_BYTES)
     except (ValueError, RuntimeError) as exc:  # a NUL in the path; a ~user that nobody is
         raise FileNotFoundError(0, "not a usable path") from exc
+
+
+def source_at(
+    path: Path, scope: Scope, *, rank: int = 0, directory: str = "", must_have_servers: bool = True
+) -> SourceText | SourceReading:
+    """Read a file of servers; a reading with a problem when that fails."""
+    try:
+        data = read_bounded(path)
+    except (OSError, ValueError) as exc:
+        return SourceReading(scope, str(path), rank, problems=(unreadable(path, exc),))
+    return SourceText(data, str(path), scope, rank, NATIVE, directory, must_have_servers=must_have_servers)

@@ -7,9 +7,9 @@ import json
 import pytest
 import trio
 
-from mcp_actors.actors.telling import OWN_REMEDY, capability_summary, describe_end, remedy_for
+from mcp_actors.actors.telling import capability_summary, describe_end, remedy_for
 from mcp_actors.config.specs import RemoteTarget, ServerSpec, StdioTarget, TransportName
-from mcp_actors.errors import AuthRequired, ConnectFailed, RemoteProtocolError, TransportBroken
+from mcp_actors.errors import AuthRequired, ConnectFailed, CredentialsRefused, RemoteProtocolError, TransportBroken
 from mcp_actors.protocol.types import Era, ServerInfo
 from mcp_actors.transports.base import Diagnostics
 
@@ -28,19 +28,24 @@ TOLD = "sign in with: mcp-actors login srv --scopes write"
         ("needs-auth", REMOTE, TOLD, TOLD),
         ("needs-auth", REMOTE, None, "log in: mcp-actors login srv"),
         ("needs-auth", HELPED, None, "its headersHelper printed what the server does not accept: correct that"),
-        ("needs-auth", KEYED, None, OWN_REMEDY),
+        ("refused", KEYED, CredentialsRefused().remedy, CredentialsRefused().remedy),
         ("needs-auth", SOCKET, None, "put the header that it wants into its entry"),
         ("exit", PROGRAM, None, "start its command by hand to see what it lacks; what it said last stands above"),
         ("unreachable", REMOTE, None, "see that the server runs, and that its url is right"),
-        ("pending-approval", PROGRAM, None, "look at it and allow it: mcp-actors approve srv"),
-        ("pending-approval", BLANK, None, "look at it and allow it: mcp-actors approve 'my server'"),
+        (
+            *("pending-approval", PROGRAM, None),
+            "look at it and allow it: mcp-actors approve srv, or allow all with --approve-project",
+        ),
+        ("rejected", PROGRAM, None, "a settings file rejects it: take its name out of disabledMcpjsonServers"),
+        ("user", PROGRAM, None, "switch it on: mcp-actors enable srv"),
+        ("not-configured", REMOTE, None, "give it a url"),
         ("user", BLANK, None, "switch it on: mcp-actors enable 'my server'"),
         ("gave-up", PROGRAM, TOLD, "see its error, then restart it"),
         ("ready", REMOTE, TOLD, None),
     ],
 )
 def test_a_remedy_fits_the_server(reason: str, spec: ServerSpec, told: str | None, remedy: str | None) -> None:
-    """What the error knows comes first, a login is proposed only where there is one (S085, S091, S245)."""
+    """What the error knows comes first, a login is proposed only where there is one (S041, S085, S091, S245)."""
     assert remedy_for(reason, spec, told) == remedy
 
 

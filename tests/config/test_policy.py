@@ -83,6 +83,32 @@ DENY = [
 MATRIX = list(itertools.product(ALLOW, DENY, SPECS))
 
 
+CLOSED = {
+    "true": (True, True),
+    "false": (False, False),
+    "a list with mcp": (["hooks", "mcp"], True),
+    "a list without": (["hooks"], False),
+    "not understood": ("mcp", True),
+    "a list of what are no texts": ([1], True),
+}
+
+
+@pytest.mark.parametrize(("value", "is_closed"), CLOSED.values(), ids=CLOSED)
+@pytest.mark.parametrize("scope", list(Scope))
+def test_plugin_only_keeps_out_what_people_and_projects_bring(scope: Scope, value: object, is_closed: bool) -> None:
+    """S064: user, project and local definitions; those of plugins, accounts, programs and the administrator stay."""
+    findings = Findings("managed")
+    managed = parse_policy({"strictPluginOnlyCustomization": value}, findings, is_managed=True, environ={})
+    own = parse_policy({"strictPluginOnlyCustomization": True}, Findings("own"), is_managed=False, environ={})
+    spec = ServerSpec("s", StdioTarget("npx"), scope=scope)
+
+    verdict = decide(spec, combine([own, managed]))
+
+    assert verdict.is_allowed is not (is_closed and scope in {Scope.USER, Scope.PROJECT, Scope.LOCAL})
+    if not verdict.is_allowed:
+        assert (verdict.rule, verdict.source) == ("strictPluginOnlyCustomization", "managed")
+
+
 @pytest.mark.parametrize(("allow", "deny", "transport"), MATRIX)
 def test_matrix(allow: tuple[object, list[str]], deny: tuple[object, list[str]], transport: str) -> None:
     """Every matcher, transport, and allow or deny list, unset, empty or filled (S046-S053)."""

@@ -428,6 +428,37 @@ def test_managed_settings_and_drop_ins_block(project: Path, home: Path, managed:
     assert (spec.is_enabled, spec.disabled_reason) == (False, "policy")
 
 
+@pytest.mark.parametrize(("value", "is_refused"), [(True, True), ("yes", True), (None, True), (False, False)])
+def test_sideloads_are_refused_where_an_administrator_says_so(
+    project: Path, home: Path, managed: Path, value: object, is_refused: bool
+) -> None:
+    """S064: ``disableSideloadFlags`` refuses each --config as a whole; what is unclear closes (S059)."""
+    write(home / ".claude.json", servers(u="user"))
+    write(managed / "managed-settings.json", {"disableSideloadFlags": value})
+
+    loaded = load(project, home, configs=['{"mcpServers": {"x": {"command": "x"}}}'])
+
+    assert [spec.name for spec in loaded.specs] == (["u"] if is_refused else ["x", "u"])
+    assert [(each.file, each.remedy) for each in loaded.problems] == (
+        [("<--config 1>", "leave out --config")] if is_refused else []
+    )
+
+
+def test_plugins_only_stops_users_and_projects(project: Path, home: Path, managed: Path) -> None:
+    """S064: their servers stay listed as blocked, and say by which setting of which file."""
+    write(home / ".claude.json", servers(u="user"))
+    write(project / ".mcp.json", servers(p="project"))
+    write(managed / "managed-settings.json", {"strictPluginOnlyCustomization": ["mcp"]})
+
+    loaded = load(project, home)
+
+    assert {spec.name: spec.disabled_reason for spec in loaded.specs if not spec.is_enabled} == {
+        "u": "policy",
+        "p": "policy",
+    }
+    assert "strictPluginOnlyCustomization" in loaded.specs[0].disabled_detail
+
+
 @pytest.mark.parametrize("broken", ["managed-settings.json", "managed-settings.d/20.json"])
 @pytest.mark.parametrize("kind", ["text", "directory"])
 def test_broken_managed_settings_close(project: Path, home: Path, managed: Path, broken: str, kind: str) -> None:
