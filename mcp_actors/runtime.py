@@ -214,7 +214,7 @@ class Runtime:
         return ToolResult(await resume_task(await self.connection(handle.server), handle), handle.server)
 
     def roots_changed(self) -> None:
-        """Tell the legacy servers that the host's roots changed, where it declared that they may (F12)."""
+        """Tell the legacy servers that the host's roots changed, where it declared that they may (S132, F12)."""
         for connection in self._registry.snapshot.connections.values():
             connection.roots_changed()
 

@@ -93,6 +93,12 @@ class Asking:
         self._turns: dict[str, trio.Semaphore] = {}
         self._open: dict[str, int] = {}
 
+    def set_roots(self, roots: Iterable[Root]) -> bool:
+        """List others from now on; false when they are those already. Raises `ConfigError`: one of them is none."""
+        known = read_roots(roots)
+        is_news, self._roots = known != self._roots, known
+        return is_news
+
     @property
     def elicitor(self) -> Elicitor | None:
         """Who gets forms and URLs answered."""

@@ -71,6 +71,8 @@ class Housemate(Protocol):
 
     async def call_tool(self, name: str, arguments: JsonObject | None = None) -> ToolResult: ...
 
+    def roots_changed(self) -> None: ...
+
 
 class Keeper(Protocol):
     """A task that a host needs beside the servers, such as the one that holds their questions."""

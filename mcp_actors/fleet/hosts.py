@@ -26,7 +26,7 @@ from mcp_actors.actors.hook_runners import HookRunner, call_connected
 from mcp_actors.actors.hosting import Host
 from mcp_actors.actors.questions import AnswerQuestion, CompleteUrl, DialogOpened, QuestionQueued, WithdrawQuestions
 from mcp_actors.elicitation.requests import Kind, RefusedRequest
-from mcp_actors.errors import ActorGone, MailboxFull, RpcError, ServerNotReady
+from mcp_actors.errors import ActorGone, LocalProtocolError, MailboxFull, RpcError, ServerNotReady
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -129,7 +129,7 @@ class Questions:
             report: takes each event; must not raise or block.
             sample: the host's model.
             limits: what a server gets of it.
-            roots: what servers may use.
+            roots: what servers may use; `set_roots` changes them while servers run.
             wants_tasks: as `Host.wants_tasks`.
 
         Raises:
@@ -167,6 +167,21 @@ class Questions:
     def pending(self) -> tuple[PendingQuestion, ...]:
         """The open questions, oldest first. Reading has no side effects."""
         return () if self.elicitor is None else self.elicitor.pending
+
+    def set_roots(self, roots: Iterable[Root]) -> None:
+        """Expose these roots from now on, and tell the servers of it that were told that roots may change.
+
+        Raises:
+            ConfigError: one of the roots is none; nothing was changed.
+            LocalProtocolError: roots were not declared: nobody can be told of any.
+
+        Source:
+            S132, F12.
+        """
+        if Kind.ROOTS not in self.asking.kinds:
+            raise LocalProtocolError(reason="roots were not declared: give Questions roots, if only an empty list")
+        if self.asking.set_roots(roots) and self._runtime is not None:
+            self._runtime.roots_changed()
 
     async def answer(self, number: int, answer: Answer) -> Mapping[str, str]:
         """Answer an open question at another door than the dialog.

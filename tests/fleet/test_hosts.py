@@ -14,7 +14,7 @@ from mcp_actors.elicitation.handlers import Root, SamplingAnswer
 from mcp_actors.elicitation.hooks import read_hooks
 from mcp_actors.elicitation.policy import Mode, Policy
 from mcp_actors.elicitation.requests import Action, Answer
-from mcp_actors.errors import ActorGone, ElicitationDeclined, RpcError, TransportError
+from mcp_actors.errors import ActorGone, ConfigError, ElicitationDeclined, LocalProtocolError, RpcError, TransportError
 from mcp_actors.fleet.hosts import Questions
 from mcp_actors.runtime import open_runtime
 from mcp_actors.testing.scripted import LEGACY_REVISIONS, MODERN_REVISIONS, ScriptedServer
@@ -224,6 +224,35 @@ async def test_a_refusal_is_an_error_for_the_server(autojump_clock: object) -> N
             await server.ask("elicitation/create", {"message": "?", "requestedSchema": "none"})
 
     assert (rejected.value.code, malformed.value.code) == (-1, -32602)
+
+
+@pytest.mark.parametrize(
+    ("revisions", "notices"), [(LEGACY_REVISIONS, 1), (MODERN_REVISIONS, 0)], ids=["legacy", "modern"]
+)
+async def test_servers_are_told_of_other_roots(
+    revisions: tuple[str, ...], notices: int, autojump_clock: object
+) -> None:
+    """S132, F12: legacy servers get one notice of each change and list what is new; modern ones ask when they want."""
+    server = echo_server(revisions=revisions)
+    questions = Questions(roots=[Root("file:///one")])
+
+    async with open_runtime([spec("srv", server)], host=questions.host) as runtime:
+        await runtime.wait_ready()
+        questions.set_roots([Root("file:///one")])  # no news
+        questions.set_roots([Root("file:///two", "two")])
+        with pytest.raises(ConfigError):
+            questions.set_roots([Root("https://h/")])
+        await wait_all_tasks_blocked()
+        listed = await server.ask("roots/list") if notices else None
+
+    assert len(server.seen("notifications/roots/list_changed")) == notices
+    assert listed in (None, {"roots": [{"uri": "file:///two", "name": "two"}]})
+
+
+def test_roots_that_were_not_declared_cannot_change() -> None:
+    """A capability is declared once, when servers connect."""
+    with pytest.raises(LocalProtocolError, match="not declared"):
+        Questions().set_roots([])
 
 
 # ── pages ────────────────────────────────────────────────────────────────────────────────────────────────────────────
