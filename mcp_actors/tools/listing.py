@@ -20,7 +20,7 @@ from mcp_actors.tools.sanitise import MAX_DESCRIPTION_CHARS, cap_text, clean_tex
 from mcp_actors.tools.view import view_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from mcp_actors.tools.catalog import Catalog, Tool
     from mcp_actors.tools.filters import Hide
@@ -107,6 +107,7 @@ def list_for_model(
     *,
     previous: Listing | None = None,
     max_description_chars: int = MAX_DESCRIPTION_CHARS,
+    eager: Collection[str] = (),
 ) -> Listing:
     """List what a model may call.
 
@@ -115,6 +116,7 @@ def list_for_model(
         hide: the filter, see `filters.hide_by`; another function makes all shelves anew.
         previous: the last listing; shelves of servers whose tools are the same are taken from it.
         max_description_chars: longest description.
+        eager: servers whose entries say ``alwaysLoad``; an entry that is changed has other tools.
 
     Source:
         S156, S165, S236.
@@ -131,18 +133,24 @@ def list_for_model(
         tools, theirs = catalog.tools_of(server), taken.get(server, {})
         shelf = old.get(server)
         if shelf is None or shelf.tools is not tools or shelf.taken != theirs:
-            shelf = _fill(server, tools, theirs, hide, max_description_chars)
+            shelf = _fill(server, tools, theirs, hide, max_description_chars, is_eager=server in eager)
         shelves.append(shelf)
     return Listing(tuple(shelves), hide, max_description_chars)
 
 
 def _fill(
-    server: str, tools: tuple[Tool, ...], taken: Mapping[str, str], hide: Hide, max_description_chars: int
+    server: str,
+    tools: tuple[Tool, ...],
+    taken: Mapping[str, str],
+    hide: Hide,
+    max_description_chars: int,
+    *,
+    is_eager: bool,
 ) -> Shelf:
     shown: list[ToolView] = []
     hidden: list[HiddenTool] = []
     for tool in tools:
-        view = view_of(tool, max_description_chars=max_description_chars)
+        view = view_of(tool, max_description_chars=max_description_chars, is_eager=is_eager)
         reason = hide(view)
         if reason is not None:
             hidden.append(HiddenTool(view, reason, is_quarantined=False))

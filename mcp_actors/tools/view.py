@@ -55,6 +55,8 @@ class ToolView:
     max_description_chars: int = field(default=MAX_DESCRIPTION_CHARS, repr=False)
     # Why the definition cannot be used at all; see `problem`.
     _flaw: str | None = field(default=None, repr=False, alias="flaw")
+    # The entry of its server has all its tools loaded at once.
+    is_eager: bool = field(default=False, repr=False)
 
     # ── what a model reads ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -140,8 +142,8 @@ class ToolView:
 
     @property
     def always_load(self) -> bool:
-        """Whether a host that defers schemas loads this one at once (S168, S170)."""
-        return self._meta.get("anthropic/alwaysLoad") is True
+        """Whether a host that defers schemas loads this one at once: it or its server's entry says so (S168, S170)."""
+        return self.is_eager or self._meta.get("anthropic/alwaysLoad") is True
 
     @property
     def max_result_chars(self) -> int | None:
@@ -177,8 +179,10 @@ def _object(value: Json) -> JsonObject:
     return value if isinstance(value, Mapping) else {}
 
 
-def view_of(tool: Tool, *, max_description_chars: int = MAX_DESCRIPTION_CHARS) -> ToolView:
+def view_of(tool: Tool, *, max_description_chars: int = MAX_DESCRIPTION_CHARS, is_eager: bool = False) -> ToolView:
     """Make the view of a tool. Work for one tool alone; whoever lists tools keeps the views (`listing`).
+
+    `is_eager`: the entry of its server says ``alwaysLoad``.
 
     Source:
         S156-S163, S168, S187-S195.
@@ -186,13 +190,13 @@ def view_of(tool: Tool, *, max_description_chars: int = MAX_DESCRIPTION_CHARS) -
     try:
         definition = tool.definition
         if is_clean_json(tool.definition_bytes):
-            return ToolView(tool, definition, NOTHING, max_description_chars)
+            return ToolView(tool, definition, NOTHING, max_description_chars, is_eager=is_eager)
         cleaned = clean_json(definition)
     except RemoteProtocolError as exc:
         flaw = f"its definition cannot be read: {exc.reason}"
-        return ToolView(tool, {}, NOTHING, max_description_chars, flaw)
+        return ToolView(tool, {}, NOTHING, max_description_chars, flaw, is_eager=is_eager)
     problem = AMBIGUOUS if _is_ambiguous(cleaned, definition.get("inputSchema")) else None
-    return ToolView(tool, _object(cleaned.value), cleaned.removed, max_description_chars, problem)
+    return ToolView(tool, _object(cleaned.value), cleaned.removed, max_description_chars, problem, is_eager=is_eager)
 
 
 def _is_ambiguous(cleaned: Cleaned, raw_schema: Json) -> bool:

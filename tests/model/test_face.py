@@ -73,6 +73,16 @@ async def test_the_listing_is_clean_filtered_and_kept_until_something_changes() 
     assert dict(instructions) == {"shop": "be kind", "other": "be kind"}
 
 
+async def test_an_entry_can_have_all_its_tools_loaded_at_once() -> None:
+    """S003, S129: ``alwaysLoad`` of an entry counts for each tool of that server, for hosts that defer schemas."""
+    async with open_runtime([spec("shop", shop(), always_load=True), spec("other", shop())]) as runtime:
+        await runtime.wait_ready()
+        listing = await ModelFace(runtime).listing()
+
+    assert {view.server for view in listing if view.always_load} == {"shop"}
+    assert all(view.always_load for view in listing if view.server == "shop")
+
+
 async def test_search_and_formats() -> None:
     """S170: tools are found by words; each model interface gets its shape."""
     async with open_runtime([spec("shop", shop())]) as runtime:
