@@ -45,6 +45,7 @@ def read_configuration(shared: GlobalOptions, environ: Mapping[str, str] = os.en
         configs=shared.configs,
         strict=shared.is_strict,
         approve_project=shared.approves_project,
+        ide=shared.has_ide,
     )
 
 

@@ -74,6 +74,8 @@ class GlobalOptions(NamedTuple):
     debug_file: str | None = None
     # Run the servers of project files without asking (fault 109).
     approves_project: bool = False
+    # The server of the editor that has this directory open runs, too (S086).
+    has_ide: bool = False
 
 
 class Words(NamedTuple):
@@ -111,6 +113,7 @@ def _add_shared(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="run servers of project .mcp.json files, else disabled (also MCP_ACTORS_APPROVE_PROJECT=1)",
     )
+    group.add_argument("--ide", action="store_true", help="also the server of the editor that has this directory open")
     group.add_argument("--debug", action="store_true", help="log to standard error (also MCP_DEBUG=1)")
     group.add_argument(
         "--debug-file", metavar="PATH", help="log to this file instead; in a directory, to a file of each run's own"
@@ -144,6 +147,7 @@ def _merge(before: argparse.Namespace, after: argparse.Namespace, environ: Mappi
         is_debug=before.debug or after.debug or debug_file is not None or says_yes("MCP_DEBUG"),
         debug_file=debug_file,
         approves_project=before.approve_project or after.approve_project or says_yes("MCP_ACTORS_APPROVE_PROJECT"),
+        has_ide=before.ide or after.ide,
     )
 
 

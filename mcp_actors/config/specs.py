@@ -175,7 +175,9 @@ class RemoteTarget:
     @property
     def has_credentials(self) -> bool:
         """Whether the entry itself says who we are: then no login of ours plays a part (S092, S255, fault 102)."""
-        if self.headers_helper is not None or any(name.lower() == "authorization" for name in self.headers):
+        is_editor = self.transport in (TransportName.SSE_IDE, TransportName.WS_IDE)  # its lock file has the token
+        has_header = any(name.lower() == "authorization" for name in self.headers)
+        if is_editor or has_header or self.headers_helper is not None:
             return True
         try:
             return urlsplit(self.url).username is not None

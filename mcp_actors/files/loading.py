@@ -36,6 +36,7 @@ from mcp_actors.config.sources import (
 )
 from mcp_actors.config.specs import Scope
 from mcp_actors.errors import ConfigError
+from mcp_actors.files.ide import read_ide
 from mcp_actors.files.managed import managed_servers, managed_settings, refuse_configs
 from mcp_actors.files.places import Places, is_missing, read_bounded, read_named_file, source_at, unreadable
 from mcp_actors.tools.naming import normalise_server
@@ -84,6 +85,7 @@ def load_config(
     approvals: Approvals | None = None,
     plugins: Mapping[str, Path] | None = None,
     is_unset_fatal: bool = False,
+    ide: bool = False,
 ) -> LoadedConfig:
     """Read every configuration that applies in `cwd` and merge it.
 
@@ -99,13 +101,14 @@ def load_config(
         approvals: yes and no beside those that files hold: ours in the state directory, and settings files.
         plugins: maps the name of each plugin, first loaded first, to its root directory.
         is_unset_fatal: an unset variable without default keeps its entry from running.
+        ide: the editor that has `cwd` open brings its server along, named ``ide``.
 
     Returns:
         The merged configuration. A missing file is no problem, unless it was named in `configs`; a project server
         without approval is in `specs`, disabled with reason ``pending-approval``, a blocked one with ``policy``.
 
     Source:
-        S001, S008-S026, S031, S032, S039, S042; faults 21, 28-30, 109.
+        S001, S008-S026, S031, S032, S039, S042, S086; faults 21, 28-30, 109.
     """
     places = Places.of(environ, cwd=cwd, home=home, managed_dir=managed_dir, stop_at=stop_at)
     around = Surroundings(environ, str(places.cwd), str(places.home), is_unset_fatal, read_named_file)
@@ -127,6 +130,7 @@ def load_config(
         readings += _read_project_files(places, around)
     given = [_read_config(item, number, places.cwd, around) for number, item in enumerate(configs, start=1)]
     readings += refuse_configs(given, choices.sideloads_off_by) if choices.sideloads_off_by is not None else given
+    readings += [read_ide(places)] if ide else []
     return assemble(readings, choices, normalise_server)
 
 
