@@ -65,7 +65,7 @@ if TYPE_CHECKING:
         UnknownTool,
         UnsupportedRevision,
     )
-    from mcp_actors.files.loading import LoadedConfig, load_config
+    from mcp_actors.files.loading import LoadedConfig, Plugin, load_config
     from mcp_actors.fleet.connectors import ConnectorSource, HttpConnectorSource, join_connectors
     from mcp_actors.fleet.hosts import Questions
     from mcp_actors.fleet.reloading import keep_reloading
@@ -130,6 +130,7 @@ __all__ = [
     "PinBook",
     "PinPolicy",
     "PinStore",
+    "Plugin",
     "PreparedAnswer",
     "Progress",
     "PromptMessage",
@@ -206,7 +207,7 @@ _HOMES = {
     "elicitation.policy": ("PreparedAnswer",),
     "elicitation.requests": ("Action", "Answer", "InputRequest"),
     "fleet.hosts": ("Questions",),
-    "files.loading": ("LoadedConfig", "load_config"),
+    "files.loading": ("LoadedConfig", "Plugin", "load_config"),
     "model.composer": ("Attachment", "Composer", "PromptMessage"),
     "model.face": ("ModelFace",),
     "model.outputs": ("Outputs",),

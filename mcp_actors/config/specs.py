@@ -167,6 +167,8 @@ class RemoteTarget:
     headers_helper: str | None = field(default=None, repr=False)
     # Root of the plugin that brings it along; None: no plugin does.
     plugin_root: str | None = None
+    # Where that plugin keeps what outlives an update.
+    plugin_data: str | None = None
     # Whether the helper may run: one of a repository needs a trusted folder, or a yes to its definition (S090).
     is_helper_trusted: bool = True
     # True: nobody said which transport this is, so the older one may be tried once (fault 34).
@@ -252,6 +254,7 @@ class ServerSpec:
                 sorted(target.headers.items()),
                 target.headers_helper,
                 target.plugin_root,
+                target.plugin_data,
                 target.is_helper_trusted,
                 target.is_guess,
             ]

@@ -291,6 +291,7 @@ class _Reader:
             },
             headers_helper=entry.headers_helper,
             plugin_root=self.context.fixed.get("CLAUDE_PLUGIN_ROOT"),
+            plugin_data=self.context.fixed.get("CLAUDE_PLUGIN_DATA"),
             is_guess=is_guess and transport is TransportName.HTTP,
         )
 

@@ -7,11 +7,12 @@ Blocking, and short: a few small files. A body with other work in hand calls `lo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from attrs import evolve
+from attrs import evolve, field, frozen
 
 from mcp_actors.config.approvals import Approvals
 from mcp_actors.config.choices import (
@@ -54,12 +55,25 @@ __all__ = [
     "PROJECT_FILE",
     "ConfigLike",
     "LoadedConfig",
+    "Plugin",
     "load_any",
     "load_choices",
     "load_config",
     "specs_from_mapping",
     "with_readings",
 ]
+
+
+@frozen
+class Plugin:
+    """A plugin that a program has loaded, and what its files may refer to (S031)."""
+
+    root: Path
+    # ``${CLAUDE_PLUGIN_DATA}``: where it keeps what outlives an update; None: below our state directory.
+    data: Path | None = None
+    # ``${user_config.KEY}``: what its user chose, perhaps secrets. Maps key -> value.
+    user_config: Mapping[str, str] = field(factory=dict, repr=False)
+
 
 PROJECT_FILE = ".mcp.json"
 # In our own state directory: what was approved and switched (`config.remembered`).
@@ -83,7 +97,7 @@ def load_config(
     stop_at: Path | None = None,
     approve_project: bool = False,
     approvals: Approvals | None = None,
-    plugins: Mapping[str, Path] | None = None,
+    plugins: Mapping[str, Path | Plugin] | None = None,
     is_unset_fatal: bool = False,
     ide: bool = False,
 ) -> LoadedConfig:
@@ -99,7 +113,7 @@ def load_config(
         stop_at: last directory of the upward search for ``.mcp.json``; None: the root.
         approve_project: the user says yes to every server of ``.mcp.json`` files.
         approvals: yes and no beside those that files hold: ours in the state directory, and settings files.
-        plugins: maps the name of each plugin, first loaded first, to its root directory.
+        plugins: maps the name of each plugin, first loaded first, to its root directory, or to more of it.
         is_unset_fatal: an unset variable without default keeps its entry from running.
         ide: the editor that has `cwd` open brings its server along, named ``ide``.
 
@@ -126,7 +140,7 @@ def load_config(
     readings = []
     if not strict:
         readings += claude.readings
-        readings += _read_plugins(plugins or {}, around)
+        readings += _read_plugins(plugins or {}, places, around)
         readings += _read_project_files(places, around)
     given = [_read_config(item, number, places.cwd, around) for number, item in enumerate(configs, start=1)]
     readings += refuse_configs(given, choices.sideloads_off_by) if choices.sideloads_off_by is not None else given
@@ -252,10 +266,14 @@ def _read_project_files(places: Places, around: Surroundings) -> list[SourceRead
     return readings
 
 
-def _read_plugins(plugins: Mapping[str, Path], around: Surroundings) -> list[SourceReading]:
+def _read_plugins(plugins: Mapping[str, Path | Plugin], places: Places, around: Surroundings) -> list[SourceReading]:
     """``.mcp.json`` of each plugin, and `mcpServers` of its ``plugin.json``: a path, a list, or an object (S031)."""
     readings: list[SourceReading] = []
-    for rank, (name, root) in enumerate(plugins.items()):
+    for rank, (name, given) in enumerate(plugins.items()):
+        plugin = given if isinstance(given, Plugin) else Plugin(given)
+        root, data = plugin.root, plugin.data or places.state_dir / "plugins" / re.sub(r"[^A-Za-z0-9_-]", "-", name)
+        fixed = {"CLAUDE_PLUGIN_ROOT": str(root), "CLAUDE_PLUGIN_DATA": str(data)}
+        fixed |= {f"user_config.{key}": value for key, value in plugin.user_config.items()}
         manifest = root / ".claude-plugin" / "plugin.json"
         files = [root / PROJECT_FILE, manifest]
         for path in files:  # grows while it is read: a manifest names more files
@@ -265,7 +283,6 @@ def _read_plugins(plugins: Mapping[str, Path], around: Surroundings) -> list[Sou
             if isinstance(source, SourceReading):
                 readings.append(source)
                 continue
-            fixed = {"CLAUDE_PLUGIN_ROOT": str(root)}
             source = evolve(source, prefix=f"plugin:{name}:", fixed=fixed, must_have_servers=path != manifest)
             if path == manifest:
                 files += _named_in_manifest(source, root)

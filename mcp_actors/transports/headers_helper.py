@@ -68,18 +68,21 @@ def helper_environment(spec: ServerSpec, parent: Mapping[str, str]) -> dict[str,
         parent: ours.
 
     Source:
-        S090.
+        S031, S090.
     """
     target = spec.target
     assert isinstance(target, RemoteTarget)
     env = dict(parent)
     if spec.scope in SCRUBBED:
         env = {name: value for name, value in env.items() if not _is_credential(name)}
-    env.pop("CLAUDE_PLUGIN_ROOT", None)
+    for name in ("CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"):
+        env.pop(name, None)
     env["CLAUDE_CODE_MCP_SERVER_NAME"] = spec.name
     env["CLAUDE_CODE_MCP_SERVER_URL"] = target.url
     if target.plugin_root is not None:
         env["CLAUDE_PLUGIN_ROOT"] = target.plugin_root
+    if target.plugin_data is not None:
+        env["CLAUDE_PLUGIN_DATA"] = target.plugin_data
     return env
 
 

@@ -58,8 +58,14 @@ def test_what_others_wrote_runs_without_credentials(scope: Scope, is_scrubbed: b
 
 
 def test_a_helper_of_no_plugin_is_told_of_no_plugin() -> None:
-    """S090: CLAUDE_PLUGIN_ROOT is for plugins only, whatever we inherited."""
-    assert "CLAUDE_PLUGIN_ROOT" not in helper_environment(helped("x"), {"CLAUDE_PLUGIN_ROOT": "ours"})
+    """S031, S090: what a plugin is told is for plugins only, whatever we inherited."""
+    ours = {"CLAUDE_PLUGIN_ROOT": "ours", "CLAUDE_PLUGIN_DATA": "ours"}
+
+    assert ours.keys().isdisjoint(helper_environment(helped("x"), ours))
+    assert helper_environment(helped("x", plugin_root="/p", plugin_data="/d"), ours).items() >= {
+        ("CLAUDE_PLUGIN_ROOT", "/p"),
+        ("CLAUDE_PLUGIN_DATA", "/d"),
+    }
 
 
 def test_it_starts_where_its_scope_says(tmp_path: Path) -> None:
