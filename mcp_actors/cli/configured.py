@@ -46,6 +46,7 @@ def read_configuration(shared: GlobalOptions, environ: Mapping[str, str] = os.en
         strict=shared.is_strict,
         approve_project=shared.approves_project,
         ide=shared.has_ide,
+        settings=shared.settings,
     )
 
 

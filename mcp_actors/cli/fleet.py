@@ -132,13 +132,14 @@ def load_plan(shared: GlobalOptions, environ: Mapping[str, str] = os.environ) ->
     """Open the log and read what should run. Nothing is started, and nothing is said yet (`Plan.tell`).
 
     Raises:
-        ConfigError: a file or text given with ``--config`` cannot be used at all, or nothing is left for want of a file
+        ConfigError: a file or text that an option names cannot be used at all, or nothing is left for want of a file
             that can.
     """
     install_log(is_debug=shared.is_debug, place=shared.debug_file)
     settings, warnings = read_settings(environ)
     loaded = read_configuration(shared, environ)
-    named = {str(Path.cwd() / config) for config in shared.configs}
+    words = [*shared.configs, *([] if shared.settings is None else [shared.settings])]
+    named = {str(Path.cwd() / word) for word in words}
     broken = [problem for problem in loaded.problems if problem.server is None]
     given = [problem for problem in broken if str(problem.file) in named or str(problem.file).startswith("<")]
     if given or (broken and not loaded.specs):

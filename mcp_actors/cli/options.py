@@ -76,6 +76,8 @@ class GlobalOptions(NamedTuple):
     approves_project: bool = False
     # The server of the editor that has this directory open runs, too (S086).
     has_ide: bool = False
+    # A settings file or its JSON text, for this run (S063).
+    settings: str | None = None
 
 
 class Words(NamedTuple):
@@ -113,6 +115,11 @@ def _add_shared(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="run servers of project .mcp.json files, else disabled (also MCP_ACTORS_APPROVE_PROJECT=1)",
     )
+    group.add_argument(
+        "--settings",
+        metavar="FILE|JSON",
+        help="a settings file or its JSON text: approvals, policy, permissions and hooks for this run",
+    )
     group.add_argument("--ide", action="store_true", help="also the server of the editor that has this directory open")
     group.add_argument("--debug", action="store_true", help="log to standard error (also MCP_DEBUG=1)")
     group.add_argument(
@@ -148,6 +155,7 @@ def _merge(before: argparse.Namespace, after: argparse.Namespace, environ: Mappi
         debug_file=debug_file,
         approves_project=before.approve_project or after.approve_project or says_yes("MCP_ACTORS_APPROVE_PROJECT"),
         has_ide=before.ide or after.ide,
+        settings=before.settings if after.settings is None else after.settings,
     )
 
 

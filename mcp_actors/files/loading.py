@@ -43,7 +43,7 @@ from mcp_actors.files.places import Places, is_missing, read_bounded, read_named
 from mcp_actors.tools.naming import normalise_server
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from mcp_actors.config.specs import ServerSpec
     from mcp_actors.jsontypes import Json
@@ -100,6 +100,7 @@ def load_config(
     plugins: Mapping[str, Path | Plugin] | None = None,
     is_unset_fatal: bool = False,
     ide: bool = False,
+    settings: ConfigInput | None = None,
 ) -> LoadedConfig:
     """Read every configuration that applies in `cwd` and merge it.
 
@@ -115,6 +116,7 @@ def load_config(
         approvals: yes and no beside those that files hold: ours in the state directory, and settings files.
         plugins: maps the name of each plugin, first loaded first, to its root directory, or to more of it.
         is_unset_fatal: an unset variable without default keeps its entry from running.
+        settings: a settings file, or its JSON text, that counts more than those of user and project (``--settings``).
         ide: the editor that has `cwd` open brings its server along, named ``ide``.
 
     Returns:
@@ -127,7 +129,7 @@ def load_config(
     places = Places.of(environ, cwd=cwd, home=home, managed_dir=managed_dir, stop_at=stop_at)
     around = Surroundings(environ, str(places.cwd), str(places.home), is_unset_fatal, read_named_file)
     claude = _read_claude_json(places, around)
-    choices = _choices(places, environ, claude)
+    choices = _choices(places, environ, claude, settings)
     if approve_project or environ.get(APPROVE_PROJECT, "").strip().lower() in TRUE_WORDS:
         choices = evolve(choices, approvals=evolve(choices.approvals, is_all_enabled=True), is_trusted=True)
     if approvals is not None:
@@ -304,9 +306,9 @@ def _named_in_manifest(source: SourceText, root: Path) -> list[Path]:
 
 def _read_config(item: ConfigInput, number: int, cwd: Path, around: Surroundings) -> SourceReading:
     """One ``--config``: JSON when it begins like an object, else a path relative to `cwd` (S039)."""
-    if isinstance(item, str) and item.lstrip("\ufeff \t\r\n").startswith("{"):
+    if _is_json(item):
         # Lone surrogates come in from argv that is no UTF-8; the entry that holds one is reported.
-        text = SourceText(item.encode("utf-8", "surrogatepass"), f"<--config {number}>", Scope.DYNAMIC, number)
+        text = SourceText(str(item).encode("utf-8", "surrogatepass"), f"<--config {number}>", Scope.DYNAMIC, number)
         return read_source(text, around)
     path = cwd / item
     chosen = format_of_path(path.as_posix())
@@ -315,10 +317,14 @@ def _read_config(item: ConfigInput, number: int, cwd: Path, around: Surroundings
 
 
 # ── settings ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _choices(places: Places, environ: Mapping[str, str], claude: _ClaudeJson) -> Choices:
+def _choices(
+    places: Places, environ: Mapping[str, str], claude: _ClaudeJson, settings: ConfigInput | None = None
+) -> Choices:
     """Settings files of all layers, and what `~/.claude.json` holds of the kind (S023, S062, S063)."""
     problems: list[ConfigError] = []
     texts = list(managed_settings(places.managed_dir, problems))
+    if settings is not None:
+        texts += _given_settings(settings, places.cwd, problems)
     files = [(places.config_dir / "settings.json", SettingsLayer.USER)]
     for directory in places.project_directories():
         files.append((directory / ".claude" / "settings.json", SettingsLayer.PROJECT))
@@ -343,6 +349,23 @@ def _choices(places: Places, environ: Mapping[str, str], claude: _ClaudeJson) ->
         switched_on=switches.enabled,
         problems=(*problems, *choices.problems),
     )
+
+
+def _given_settings(item: ConfigInput, cwd: Path, problems: list[ConfigError]) -> Iterator[SettingsText]:
+    """``--settings``: the user's own word for this run, so that its yes counts without trust (S024)."""
+    if _is_json(item):
+        yield SettingsText(str(item).encode("utf-8", "surrogatepass"), "<--settings>", SettingsLayer.COMMAND_LINE)
+        return
+    path = cwd / item
+    try:
+        yield SettingsText(read_bounded(path), str(path), SettingsLayer.COMMAND_LINE)
+    except (OSError, ValueError) as exc:
+        problems.append(unreadable(path, exc))
+
+
+def _is_json(item: ConfigInput) -> bool:
+    """Whether a word of the command line is the text itself: it begins like an object (S039)."""
+    return isinstance(item, str) and item.lstrip("\ufeff \t\r\n").startswith("{")
 
 
 def _remembered(places: Places, problems: list[ConfigError]) -> Remembered:

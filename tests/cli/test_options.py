@@ -27,6 +27,8 @@ from mcp_actors.cli.options import VERBS, GlobalOptions, parse
         ("--debug-file f list --debug-file g", GlobalOptions(is_debug=True, debug_file="g")),
         ("--approve-project list", GlobalOptions(approves_project=True)),
         ("list --json --approve-project", GlobalOptions(approves_project=True)),
+        ("--settings s list", GlobalOptions(settings="s")),
+        ("--settings s list --settings t", GlobalOptions(settings="t")),
         ("--ide list", GlobalOptions(has_ide=True)),
         ("list --ide", GlobalOptions(has_ide=True)),
         ("--config list list", GlobalOptions(configs=("list",))),

@@ -429,6 +429,36 @@ def test_managed_settings_and_drop_ins_block(project: Path, home: Path, managed:
     assert (spec.is_enabled, spec.disabled_reason) == (False, "policy")
 
 
+@pytest.mark.parametrize("is_file", [True, False])
+def test_settings_of_the_command_line_are_the_users_own(
+    project: Path, home: Path, tmp_path: Path, is_file: bool
+) -> None:
+    """S024, S063: their yes counts without trust, their deny list adds to the others."""
+    write(project / ".mcp.json", servers(a="a", b="b"))
+    write(home / ".claude.json", servers(u="u"))
+    says = {"enabledMcpjsonServers": ["a"], "deniedMcpServers": [{"serverName": "u"}]}
+    given = write(tmp_path / "s.json", says) if is_file else json.dumps(says)
+
+    loaded = load(project, home, approve_project=False, settings=given)
+
+    assert {spec.name: spec.is_enabled or spec.disabled_reason for spec in loaded.specs} == {
+        "a": True,
+        "b": "pending-approval",
+        "u": "policy",
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "file"), [("absent.json", "absent.json"), ("{", "<--settings>"), ("{]}", "<--settings>")]
+)
+def test_settings_that_cannot_be_used_are_a_problem(project: Path, home: Path, given: str, file: str) -> None:
+    """What was named and is not there, or is no JSON, is told."""
+    [problem] = load(project, home, settings=given).problems
+
+    assert problem.file is not None
+    assert problem.file.endswith(file)
+
+
 @pytest.mark.parametrize(("value", "is_refused"), [(True, True), ("yes", True), (None, True), (False, False)])
 def test_sideloads_are_refused_where_an_administrator_says_so(
     project: Path, home: Path, managed: Path, value: object, is_refused: bool
