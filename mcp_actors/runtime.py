@@ -1,6 +1,6 @@
 """Owns the composition: `open_runtime` wires configuration, transports and actors; `Runtime` is what it yields.
 
-What this is not: any of them. A decision taken here belongs in a room below.
+What this is not: any of them. A decision taken here belongs in a room below (S134).
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class Runtime:
             Safe; give it a deadline of your own where one slow server may not hold you up (S129).
 
         Source:
-            S129, S171, fault 88.
+            S129, S130, S171, fault 88.
         """
         wanted = tuple(self.configured.specs) if names is None else tuple(names)
         for name in wanted:
@@ -346,8 +346,8 @@ async def open_runtime(
 ) -> AsyncIterator[Runtime]:
     """Run a fleet while the block runs.
 
-    Starts at once and waits for nothing: use `Runtime.wait_ready`. On exit every server is stopped, in parallel and
-    bounded by the stop ladder; no process, thread, descriptor or task of it is left.
+    Starts at once, from scratch (S103), and waits for nothing (`Runtime.wait_ready` does). On exit every server is
+    stopped, in parallel and bounded by the stop ladder; no process, thread, descriptor or task of it is left.
 
     Args:
         config: a mapping ``{"mcpServers": {...}}``, the path or the JSON text of a file, server specs, what `loading`

@@ -32,6 +32,7 @@ from mcp_actors.transports.memory import MemoryTransport
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from pathlib import Path
 
     from mcp_actors.transports.memory import MemoryLink
 
@@ -56,7 +57,7 @@ async def wait_state(runtime: Runtime, name: str, state: ServerState, phase: Pha
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_server_of_any_era_is_connected_listed_and_called(era: str, autojump_clock: object) -> None:
-    """Journeys connect and call: the newest common era is found, tools are listed under callable names."""
+    """Journeys connect and call: the newest common era is found, tools are listed under callable names (S108, S112)."""
     server = echo_server(revisions=ERAS[era])
 
     async with open_runtime([spec("one", server)], settings=SETTINGS) as runtime:
@@ -215,7 +216,7 @@ async def test_a_slow_call_does_not_hold_up_others(autojump_clock: object) -> No
 
 
 async def test_one_mute_server_holds_up_no_other(autojump_clock: object) -> None:
-    """S171, S410, fault 88, invariant 4: twenty servers are ready at once beside a mute one, which fails by itself."""
+    """S106, S171, S410, fault 88, invariant 4: twenty servers are ready at once beside a mute one, which fails."""
     mute = echo_server(revisions=LEGACY_REVISIONS)
     mute.silence("initialize")
     specs = [spec("mute", mute), *(spec(f"s{number}", echo_server()) for number in range(20))]
@@ -235,7 +236,7 @@ async def test_one_mute_server_holds_up_no_other(autojump_clock: object) -> None
 
 @pytest.mark.deadline(200_000)
 async def test_permits_bound_the_connects_and_queueing_costs_no_timeout(autojump_clock: object) -> None:
-    """S105, S107, invariant 3: never more than the limit connect at once; the last of the queue is not timed out."""
+    """S105-S107, invariant 3: never more than the limit connect at once; the last of the queue is not timed out."""
     connecting = peak = 0
 
     def slow_start(server):
@@ -321,7 +322,7 @@ async def test_death_fails_every_call_at_once_and_drops_the_tools(autojump_clock
 
 @pytest.mark.deadline(200_000)
 async def test_a_temporary_server_is_started_again_by_the_next_call(autojump_clock: object) -> None:
-    """S117, S120, S198: a dead stdio-like server stays failed until somebody calls one of its tools."""
+    """S115, S117, S120, S198: a dead stdio-like server stays failed until somebody calls one of its tools."""
     server = echo_server()
 
     async with open_runtime([spec("one", server)], settings=SETTINGS) as runtime:
@@ -493,7 +494,7 @@ async def test_a_call_joins_a_reconnect_in_progress(autojump_clock: object) -> N
 
 
 async def test_disable_sticks_and_enable_brings_back(autojump_clock: object) -> None:
-    """S097, S128: a disabled server takes no calls, whatever it was doing; enabling connects it again."""
+    """S097, S101, S128: a disabled server takes no calls, whatever it was doing; enabling connects it again."""
     server = echo_server()
 
     async with open_runtime([spec("one", server)], settings=SETTINGS) as runtime:
@@ -508,6 +509,24 @@ async def test_disable_sticks_and_enable_brings_back(autojump_clock: object) -> 
 
     assert (status.state, status.phase, status.reason) == (ServerState.DISABLED, Phase.STOPPED, "user")
     assert result.text == "back"
+
+
+async def test_no_state_outlives_a_run(tmp_path: Path, autojump_clock: object) -> None:
+    """S103: what a run disabled, gave up or counted is nothing to the next one with the same state directory."""
+    policy = RestartPolicy(max_tries=0)
+    seen = []
+
+    async def dead(link: object) -> None:
+        raise OSError("not today")
+
+    for serve in (dead, echo_server()):
+        specs = [spec("one", serve, restart_policy=policy), spec("off", echo_server())]
+        async with open_runtime(specs, settings=SETTINGS, state_dir=tmp_path) as runtime:
+            await runtime.wait_ready()
+            seen.append({name: str(status.state) for name, status in runtime.status().items()})
+            await runtime.disable("off")
+
+    assert seen == [{"one": "failed", "off": "connected"}, {"one": "connected", "off": "connected"}]
 
 
 @pytest.mark.parametrize(
@@ -590,7 +609,7 @@ async def test_pending_calls_fail_first_when_a_server_is_disabled(autojump_clock
 
 
 async def test_servers_are_added_replaced_and_removed(autojump_clock: object) -> None:
-    """S167: the fleet changes while it runs; a replaced definition gets the next generation."""
+    """S167: the fleet changes while it runs; a replaced definition gets the next generation (S126)."""
     async with open_runtime([], settings=SETTINGS) as runtime:
         await runtime.add_server(spec("one", echo_server()))
         await runtime.wait_ready()

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 
 async def test_a_server_that_demands_a_login_holds_up_nobody(tmp_path):
-    """It says what to run; a call to it fails at once and typed; the others serve (S268, D22)."""
+    """It says what to run; a call to it fails at once and typed; the others serve (S268, D22, S099, S100)."""
     async with open_site() as site, fleet(site, tmp_path, spec("other", echo_server())) as runtime:
         status = runtime.server("srv").status
         with pytest.raises(AuthRequired, match="mcp-actors login srv") as caught:

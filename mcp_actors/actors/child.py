@@ -123,7 +123,7 @@ class Child:
                 await self._bell.wait()
 
     async def _live(self) -> Exit:
-        """One life: queue, connect, list, serve, end. Returns when nothing of it lives."""
+        """One life: queue, connect, list, serve, end (S108). Returns when nothing of it lives, its caches too (S115)."""
         error: BaseException | None = None
         ready_at: float | None = None
         connection = self._new_connection()
@@ -329,7 +329,7 @@ class Child:
         self._ring()
 
     async def ensure(self) -> Connection:
-        """Bring it up if it may be, joining what is under way (S125).
+        """Bring it up if it may be, joining what is under way (S113, S125).
 
         Raises:
             ServerNotReady: it is disabled, may not be started again so soon, or did not come up. After too many

@@ -33,7 +33,7 @@ class ServerState(enum.StrEnum):
 
 
 class Phase(enum.StrEnum):
-    """What is being done about it."""
+    """What is being done about it. In `pending` a try waits, runs, or is to come; a missing login is none (S099)."""
 
     QUEUED = "queued"  # waits for a permit of its batch
     CONNECTING = "connecting"  # opens the transport and shakes hands
@@ -67,7 +67,8 @@ class ServerStatus:
     name: str
     state: ServerState
     phase: Phase
-    # Reason code: "queued", "ready", "user", "policy", "timeout", "exit", "http", "refused", "crash-loop", ...
+    # Reason code, also of who disabled it (S101):
+    # "queued", "ready", "user", "policy", "timeout", "exit", "http", "refused", "crash-loop", ...
     reason: str
     # What the entry names; where it names none, "http" until a connection found "sse" (fault 34).
     transport: str

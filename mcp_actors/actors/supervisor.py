@@ -68,7 +68,7 @@ class _Tended:
 
 
 class Supervisor:
-    """The actor that owns the children."""
+    """The actor that owns the children. It starts them all at once, however many; permits hold them back (S106)."""
 
     def __init__(
         self,

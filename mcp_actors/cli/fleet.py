@@ -167,7 +167,7 @@ async def _show_changes(runtime: Runtime, progress: Progress) -> None:
 
 
 async def settle(runtime: Runtime, names: Collection[str] | None = None) -> None:
-    """Wait until every server (or those named) is up or has failed its try, with progress on a terminal."""
+    """Wait until every server (or those named) is up or has failed its try, with progress on a terminal (S130)."""
     with open_progress(fleet_text(runtime.status())) as progress:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_show_changes, runtime, progress)

@@ -57,7 +57,10 @@ class Scope(enum.StrEnum):
 
 
 class TransportName(enum.StrEnum):
-    """How messages move (S006); the members behind `WS` cannot be named in files (S007)."""
+    """How messages move (S006); the members behind `WS` cannot be named in files (S007).
+
+    A program of this machine is `STDIO`, a service `HTTP`; `SSE` is for old servers, `WS` for those that push (S044).
+    """
 
     STDIO = "stdio"
     HTTP = "http"

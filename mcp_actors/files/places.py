@@ -26,6 +26,7 @@ __all__ = [
     "MAX_FILE_BYTES",
     "Places",
     "is_missing",
+    "managed_directory",
     "read_bounded",
     "read_named_file",
     "source_at",
@@ -81,7 +82,7 @@ class Places:
             home=home,
             config_dir=Path(override) if override else home / ".claude",
             claude_json=(Path(override) if override else home) / ".claude.json",
-            managed_dir=managed_dir or Path(MANAGED_DIRECTORIES.get(sys.platform, "/etc/claude-code")),
+            managed_dir=managed_dir or Path(managed_directory(sys.platform)),
             state_dir=_state_dir(environ, home),
             stop_at=stop_at,
         )
@@ -105,6 +106,15 @@ class Places:
         resolved = self.cwd.resolve()
         found = upward[: top + 1]
         return tuple(found if resolved == self.cwd else [*found, resolved])
+
+
+def managed_directory(platform: str) -> str:
+    """Where an administrator's files are; only read, never written (S014).
+
+    Args:
+        platform: as ``sys.platform`` names it.
+    """
+    return MANAGED_DIRECTORIES.get(platform, "/etc/claude-code")
 
 
 def _working_directory(environ: Mapping[str, str]) -> Path:

@@ -57,7 +57,8 @@ class HttpConnectorSource:
     """Servers from a URL that answers ``{"mcpServers": {...}}``, remote ones only, in scope `claudeai`.
 
     What comes over a network may not start programs here, nor bring a headers helper, nor read our variables: entries
-    are read without an environment.
+    are read without an environment. They are plain HTTP servers here: what an account's proxy wants to know of who
+    calls, an entry has in its ``headers`` (S089).
     """
 
     url: str = field(repr=place_of)
@@ -123,7 +124,7 @@ async def join_connectors(runtime: Fleet, source: ConnectorSource) -> Applied:
         Safe; what was begun is done.
 
     Source:
-        S015, S022, S056, S057.
+        S015, S022, S056, S057, S104.
     """
     configured = runtime.configured
     reading: SourceReading | None = None

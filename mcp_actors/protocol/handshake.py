@@ -10,6 +10,8 @@ Rule 4: on HTTP a refusal that says nothing modern means legacy; login, outage a
 Rule 5: everything is tried a counted number of times: two probes, so that a server may name the very revision that it
 just refused, or turn out modern late.
 Rule 6: a pinned era is never left.
+
+Source: S094, S111.
 """
 
 from __future__ import annotations

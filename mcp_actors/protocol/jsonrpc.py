@@ -1,4 +1,4 @@
-"""Owns the JSON codec (the only doorway of msgspec) and the shape of JSON-RPC messages on the wire.
+"""Owns the JSON codec (the only doorway of msgspec) and the shape of JSON-RPC 2.0 messages on the wire (S065).
 
 What this is not: what messages mean; that is `inbound`, `outbound` and `session`.
 

@@ -1,6 +1,8 @@
 """Owns the table of protocol revisions: which era each belongs to and what it brought.
 
 What this is not: negotiation; that is `handshake`. A revision is a row here, never a subclass (law 7).
+
+Source: S094 and its project decision: both eras are spoken from the start.
 """
 
 from __future__ import annotations

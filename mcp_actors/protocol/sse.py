@@ -5,7 +5,7 @@ What this is not: JSON, reconnecting, or clamping of `retry`; the transport does
 Theory. The WHATWG rules, on bytes and always UTF-8: a line ends with CR, LF or CR LF, a blank line ends an event, and a
 BOM at the start of the stream is skipped. One deviation on purpose: a block without data that carries an `id` or a
 `retry` is reported too, with `data` None, so that the cursor of a resumable stream moves (fault 41, C02).
-Source: WHATWG HTML, "Server-sent events", section "Interpreting an event stream".
+Source: WHATWG HTML, "Server-sent events", section "Interpreting an event stream"; S082.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class Refusal:
 
 @frozen
 class ServerInfo:
-    """What a server said of itself in the handshake; untrusted (E05).
+    """What a server said of itself in the handshake; untrusted (E05, S112).
 
     `capabilities` maps capability name -> settings, as sent. `implementation` is ``{"name": ..., "version": ...}``.
     """

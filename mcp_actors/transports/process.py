@@ -2,6 +2,8 @@
 
 What this is not: the order in which it is stopped (`ladder`), nor what is read and written (`stdio`).
 
+A child is a process of its own with the rights of this user on this machine; no network is between (S071).
+
 Rule 1: `spawn` is synchronous. Between the birth of a child and its owner knowing it there is no moment at which a task
 could be cancelled (fault 94). Spawning blocks for some 150 us, which was measured; a worker thread costs more.
 Rule 2: a child is always waited for by the one task that owns it, so nothing stays as a zombie (fault 2).

@@ -16,7 +16,7 @@ def _status(state: ServerState) -> ServerStatus:
 
 @pytest.mark.parametrize(("old", "new"), list(itertools.product(ServerState, ServerState)))
 def test_a_move_is_legal_exactly_where_the_table_says_so(old: ServerState, new: ServerState) -> None:
-    """S097: other moves raise and change nothing; staying is always legal."""
+    """S097: other moves raise and change nothing; staying is always legal (S096, S098)."""
     status = _status(old)
 
     if new is old or new in TRANSITIONS[old]:

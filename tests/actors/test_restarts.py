@@ -139,7 +139,7 @@ def _flap(policy: RestartPolicy, *, is_proven: bool, life: float) -> tuple[list[
 
 
 def test_backoff_doubles_and_the_fifth_failed_retry_parks() -> None:
-    """An unreachable server is tried again after 1, 2, 4, 8 and 16 seconds, then parked (S116)."""
+    """An unreachable server is tried again after 1, 2, 4, 8 and 16 seconds, then parked (S116, S119)."""
     starts, decision = _flap(RestartPolicy(), is_proven=False, life=0.0)
 
     assert starts == [0, 1, 3, 7, 15, 31]

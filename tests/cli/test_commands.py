@@ -107,7 +107,7 @@ def test_exit_code_handshake_timed_out():
 
 
 def test_list_json():
-    """`list --json` is pure JSON with the documented keys, good and bad servers in order; no child is left (S337)."""
+    """S130, S337: `list --json` waits for every try, has the documented keys, all servers in order, leaves no child."""
     done = run("list", "--json", *config(clock=GOOD, bad=BAD, dice=DICE, dead=DEAD, odd=ODD))
 
     rows = json.loads(done.stdout)["servers"]

@@ -54,7 +54,7 @@ OFF = evolve(ONE, is_enabled=False, disabled_reason="policy", disabled_detail="r
     ],
 )
 def test_only_what_decides_how_it_runs_counts(new: ServerSpec, expected: bool) -> None:
-    """S038: where a definition stands, and how it is written, is no change of it."""
+    """S038: where a definition stands, and how it is written, is no change of it (S114)."""
     assert is_same(ONE, new) is expected
 
 

@@ -37,7 +37,7 @@ FAULTY = [
 
 @pytest.mark.parametrize(("raw", "paths"), FAULTY)
 def test_structure_tells_every_fault_with_its_path(raw: dict[str, object], paths: list[tuple[object, ...]]) -> None:
-    """Each field of the wrong kind is a fault of its own, under the key that stands in the file (S034)."""
+    """Each field of the wrong kind is a fault of its own, under the key that stands in the file (S034, S002)."""
     entry, faults = structure_entry(raw)
 
     assert entry is None

@@ -30,7 +30,7 @@ def reading(*specs: ServerSpec, rank: int = 0) -> SourceReading:
 
 @pytest.mark.parametrize(("lower", "higher"), list(combinations(PRECEDENCE, 2)), ids=lambda scope: str(scope))
 def test_each_pair_of_scopes_has_a_winner(lower: Scope, higher: Scope) -> None:
-    """claudeai < plugin < user < project < local < dynamic, whole entries, whatever comes first (S017-S019)."""
+    """claudeai < plugin < user < project < local < dynamic, whole entries, whatever comes first (S017-S019, S008)."""
     low = ServerSpec(name="s", target=StdioTarget("low", environment={"A": "1"}), scope=lower, source="low")
     high = ServerSpec(name="s", target=RemoteTarget("http://high"), scope=higher, source="high")
 
@@ -73,7 +73,7 @@ def test_pending_server_stays_visible() -> None:
 
 
 def test_three_definitions_of_one_name() -> None:
-    """docs in user, project and local gives one server and two shadowed definitions (fault 28)."""
+    """docs in user, project and local gives one server and two shadowed definitions (fault 28, S020, S043)."""
     scopes = [Scope.USER, Scope.PROJECT, Scope.LOCAL]
     merged = merge(reading(spec("docs", scope, command=scope)) for scope in scopes)
 

@@ -68,7 +68,7 @@ def test_websocket_is_read(spelling: str) -> None:
 
 @pytest.mark.parametrize("spelling", ["stdio", "STDIO", None])
 def test_stdio_is_the_default(spelling: str | None) -> None:
-    """An entry with a command and no type is a program (S004)."""
+    """An entry with a command and no type is a program (S004, S002)."""
     assert target({"type": spelling, "command": "x"}) == StdioTarget("x")
 
 
@@ -113,7 +113,7 @@ def test_stdio_is_the_default(spelling: str | None) -> None:
     ],
 )
 def test_faulty_entries_are_told_with_key_and_category(raw: object, category: str, key: str) -> None:
-    """An entry that cannot run leaves a problem that names server, file, key and category (S034, faults 20, 21)."""
+    """An entry that cannot run leaves a problem that names server, file, key, category (S007, S034, faults 20, 21)."""
     spec, findings = read(raw)
 
     assert spec is None

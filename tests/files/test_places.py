@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_actors.files.places import Places, is_missing, read_bounded, read_named_file, unreadable
+from mcp_actors.files.places import Places, is_missing, managed_directory, read_bounded, read_named_file, unreadable
 
 
 def test_places_follow_the_environment(tmp_path: Path) -> None:
@@ -18,6 +18,21 @@ def test_places_follow_the_environment(tmp_path: Path) -> None:
 
     assert (places.claude_json, places.config_dir) == (Path("/h/.claude.json"), Path("/h/.claude"))
     assert (moved.claude_json, moved.config_dir) == (Path("/c/.claude.json"), Path("/c"))
+
+
+@pytest.mark.parametrize(
+    ("platform", "directory"),
+    [
+        ("linux", "/etc/claude-code"),
+        ("freebsd14", "/etc/claude-code"),
+        ("darwin", "/Library/Application Support/ClaudeCode"),
+        ("win32", "C:\\Program Files\\ClaudeCode"),
+    ],
+)
+def test_an_administrators_files_are_where_the_platform_has_them(platform: str, directory: str) -> None:
+    """S014: and a test, or a host, may say otherwise."""
+    assert managed_directory(platform) == directory
+    assert Places.of({}, managed_dir=Path("/m")).managed_dir == Path("/m")
 
 
 def test_a_directory_that_is_gone_holds_nothing_and_harms_nothing(

@@ -37,7 +37,7 @@ class Late:
 
 
 async def test_local_servers_do_not_wait_for_a_slow_source(autojump_clock: object) -> None:
-    """Issue 4 point 1: what files say is up while the source still thinks; what it says joins without a reconnect."""
+    """S089, S104: what files say is up while the source still thinks; what it says joins without a reconnect."""
     async with open_runtime([spec("one", echo_server())]) as runtime, trio.open_nursery() as nursery:
         began = trio.current_time()
         nursery.start_soon(join_connectors, runtime, Late((spec("two", echo_server(), scope=Scope.CLAUDEAI),), 20.0))
@@ -62,7 +62,7 @@ async def test_local_servers_do_not_wait_for_a_slow_source(autojump_clock: objec
     ],
 )
 async def test_a_source_that_fails_costs_only_itself(source: Late, words: str, autojump_clock: object) -> None:
-    """A problem tells of it; what it said before stays, as does everybody else."""
+    """A problem tells of it; what it said before stays, as does everybody else (S104)."""
     async with open_runtime([spec("one", echo_server())]) as runtime:
         await join_connectors(runtime, Late((spec("two", echo_server(), scope=Scope.CLAUDEAI),)))
         sound = runtime.problems

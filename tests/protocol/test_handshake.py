@@ -191,7 +191,7 @@ def test_pinned_to_modern_never_initializes(answer, is_http):
     ],
 )
 def test_which_answered_version_is_taken(answered, expected):
-    """A legacy revision that we know is taken, any other ends with an error that names both (A08, fault 78)."""
+    """A legacy revision that we know is taken, any other ends with an error that names both (A08, fault 78, S111)."""
     shake = Handshake(is_http=False, pinned_era=Era.LEGACY)
     shake.begin()
 

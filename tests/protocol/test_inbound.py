@@ -134,7 +134,7 @@ def test_a_refusal_becomes_the_error_of_its_request(given, connecting, running, 
     [(500, True), (503, True), (429, True), (408, True), (404, False), (200, False), (302, False)],
 )
 def test_only_outages_are_worth_another_try(status, can_retry):
-    """A passing condition can be retried, a wrong address or a page cannot (fault 34, S413)."""
+    """A passing condition can be retried, a wrong address or a page cannot (fault 34, S413, S119)."""
     error = inbound.read_refusal(refusal(status, retry_after=7.0), is_connecting=True)
 
     assert isinstance(error, ConnectFailed)

@@ -56,7 +56,7 @@ def test_encode_embeds_raw_json():
     ],
 )
 def test_messages_have_the_shape_of_json_rpc(made, expected):
-    """Requests, notifications and answers are written as JSON-RPC 2.0 says."""
+    """Requests, notifications and answers are written as JSON-RPC 2.0 says (S065)."""
     assert made == expected
 
 
@@ -173,7 +173,7 @@ def test_peek_reads_the_result_type_of_the_top_level_only(result, expected):
     ],
 )
 def test_split_batch_cuts_arrays_only(raw, expected):
-    """An array is split into its undecoded elements; anything else is no batch (fault 77)."""
+    """An array is split into its undecoded elements; anything else is no batch (fault 77, S065)."""
     assert jsonrpc.split_batch(raw) == expected
 
 

@@ -153,7 +153,7 @@ def test_modern_http_mirrors_method_and_name(method, params, name):
 
 
 def test_legacy_http_says_its_version_on_every_message():
-    """After the handshake every legacy message on HTTP has the negotiated version, and nothing of modern (C08)."""
+    """After the handshake every legacy message on HTTP has the negotiated version, nothing of modern (S080, C08)."""
     made = composer("2025-06-18", is_http=True)
 
     frames = [

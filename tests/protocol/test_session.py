@@ -26,7 +26,7 @@ from .kit import ERAS, NEW, OLD, TOOLS, Link, Peer, hear, probing, ready, say, s
 @pytest.mark.parametrize("step", [1, 7, 100_000])
 @pytest.mark.parametrize("era", ["legacy", "modern"])
 def test_a_conversation_from_probe_to_call(era, step):
-    """Against a server of either era: find the era, list all pages, call a tool; both ends agree on what was said."""
+    """S094: against a server of either era: find it, list all pages, call a tool; both ends agree on what was said."""
     session: Session[str] = Session(SessionSettings(probe_timeout=5.0))
     peer = Peer(era)
     link = Link(session, peer, step)
@@ -121,7 +121,7 @@ def test_a_refused_probe_falls_back_without_leftovers():
 
 
 def test_initialize_is_first_and_initialized_follows():
-    """In legacy nothing is said between initialize and its result, then notifications/initialized (A08)."""
+    """In legacy nothing is said between initialize and its result, then notifications/initialized (A08, S111, S109)."""
     session: Session[str] = Session(SessionSettings(pinned_era=Era.LEGACY, capabilities={"roots": {}}))
     session.open(0.0)
     [first] = sent(session)

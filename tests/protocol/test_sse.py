@@ -36,7 +36,7 @@ def feed_all(parser: SseParser, chunks) -> list[SseEvent]:
 
 @pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
 def test_events_survive_a_cut_at_every_byte(end):
-    """All three line ends parse alike, wherever the reads are cut (faults 39-41)."""
+    """All three line ends parse alike, wherever the reads are cut (faults 39-41, S082)."""
     stream = STREAM.replace(b"\n", end)
 
     for cut in range(len(stream) + 1):
@@ -45,7 +45,7 @@ def test_events_survive_a_cut_at_every_byte(end):
 
 @pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
 def test_events_survive_single_bytes(end):
-    """A stream that comes byte by byte gives the same events."""
+    """A stream that comes byte by byte gives the same events (S082)."""
     stream = STREAM.replace(b"\n", end)
 
     assert feed_all(SseParser(1000), [bytes([byte]) for byte in stream]) == EVENTS

@@ -102,7 +102,7 @@ async def test_fault_4_children_see_the_end_when_the_runtime_is_killed(tmp_path)
 
 
 async def test_fault_4_child_holds_only_its_own_pipes() -> None:
-    """A second child has its three streams and nothing of the first."""
+    """A second child has its three streams and nothing of the first (S071)."""
     with trio.fail_after(10):
         async with opened(make("server.py", "echo")), opened(make("server.py", "fds")) as wire:
             (raw,) = await wire.sink.wait_for(1)
@@ -156,7 +156,7 @@ async def test_fault_7_stderr_never_stalls_the_child() -> None:
 
 
 async def test_fault_7_stderr_without_line_ends_is_bounded() -> None:
-    """Sixteen megabytes of stderr in one line cost no memory."""
+    """Sixteen megabytes of stderr in one line cost no memory (S069)."""
     transport = make("server.py", "stderr-flood")
     with trio.fail_after(20):
         async with opened(transport) as wire:
@@ -169,7 +169,7 @@ async def test_fault_7_stderr_without_line_ends_is_bounded() -> None:
 
 
 def test_fault_8_stderr_is_not_inherited() -> None:
-    """What a child writes to stderr does not land in its host's."""
+    """What a child writes to stderr does not land in its host's (S069)."""
     script = (
         "import trio; from tests.transports.stdio_kit import *\n"
         "async def main():\n"
@@ -182,7 +182,7 @@ def test_fault_8_stderr_is_not_inherited() -> None:
 
 
 async def test_fault_9_banners_are_skipped_counted_and_kept() -> None:
-    """Text on stdout is no message: it is counted, the last lines are kept, the connection works."""
+    """Text on stdout is no message: it is counted, the last lines are kept, the connection works (S070)."""
     transport = make("server.py", "banner")
     with trio.fail_after(10):
         async with opened(transport) as wire:
@@ -217,7 +217,7 @@ async def test_fault_11_large_lines() -> None:
 
 @pytest.mark.parametrize("limit", [1000, 1024 * 1024])
 async def test_fault_12_line_without_end(limit) -> None:
-    """At the bound the connection breaks with a clear error; memory stays near it and others go on."""
+    """At the bound the connection breaks with a clear error; memory stays near it and others go on (S070)."""
     settings = Settings(max_message_bytes=limit, stop_interrupt=0.1, stop_terminate=0.1)
     tracemalloc.start()
     try:

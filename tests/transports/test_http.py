@@ -140,7 +140,7 @@ DELIVERED = {
 
 @pytest.mark.parametrize(("reply", "expected"), DELIVERED.values(), ids=DELIVERED)
 async def test_answer_delivered(reply, expected):
-    """JSON and event streams give the same messages, notifications before the answer (C01, C02, faults 36, 39-41)."""
+    """JSON and event streams give the same messages, notifications before the answer (S077, C01, faults 36, 39-41)."""
     async with open_rig(answering(reply)) as rig:
         await rig.ask(request())
 
@@ -384,7 +384,7 @@ RECEIPTS = {
 
 @pytest.mark.parametrize("reply", RECEIPTS.values(), ids=RECEIPTS)
 async def test_notification_accepted(reply):
-    """Whatever a notification is received with is accepted, and its body ignored (fault 35)."""
+    """Whatever a notification is received with is accepted, and its body ignored (fault 35, S077)."""
     async with open_rig(answering(reply)) as rig:
         await rig.transport.send(notification())
 

@@ -418,7 +418,7 @@ def bearer_after_401(library):
 
 
 async def test_auth_flow(library):
-    """An auth flow may read a refusal and repeat the request with credentials; method, body and headers stay."""
+    """An auth flow may read a refusal and repeat the request with credentials; method, body and headers stay (S075)."""
     denied = json_reply(b'{"give":"t1"}', 401)
     async with open_peer(lambda asked: OK if asked.headers.get("authorization") == "Bearer t1" else denied) as peer:
         client = HttpClient(peer.url, auth=bearer_after_401(library))

@@ -74,7 +74,7 @@ ENDPOINTS = {
 
 @pytest.mark.parametrize(("data", "expected"), ENDPOINTS.values(), ids=ENDPOINTS)
 def test_endpoint(data, expected):
-    """The endpoint is resolved by RFC 3986 against the stream's URL; its query is kept (fault 47)."""
+    """The endpoint is resolved by RFC 3986 against the stream's URL; its query is kept (fault 47, S072)."""
     assert resolve_endpoint(BASE, data.encode()) == expected
 
 
@@ -256,7 +256,7 @@ RECEIPTS = {
 
 @pytest.mark.parametrize("receipt", RECEIPTS.values(), ids=RECEIPTS)
 async def test_receipts(receipt):
-    """Whatever a POST is received with is ignored; the answer comes over the stream (C13, fault 35)."""
+    """Whatever a POST is received with is ignored; the answer comes over the stream (C13, fault 35, S072)."""
     async with open_rig(receipt=receipt) as rig:
         await rig.answered(request())
 

@@ -23,7 +23,7 @@ from tests.transports.stdio_kit import SHORT, Sink, child_spec, make, nobody_lef
 
 
 async def test_frames_go_and_come() -> None:
-    """A frame is a line on the child's input; its lines are delivered as they are."""
+    """A frame is a line on the child's input; its lines are delivered as they are (S066)."""
     with trio.fail_after(10), nobody_left():
         async with opened(make("server.py", "echo")) as wire:
             await wire.send(b'{"id":1}')
@@ -45,7 +45,7 @@ async def test_concurrent_senders_keep_their_frames_whole() -> None:
 
 
 async def test_line_break_in_a_frame_is_refused() -> None:
-    """A frame that would become two lines is our bug, and nothing is sent."""
+    """A frame that would become two lines is our bug, and nothing is sent (S066)."""
     with trio.fail_after(10):
         async with opened(make("server.py", "echo")) as wire:
             with pytest.raises(LocalProtocolError):
