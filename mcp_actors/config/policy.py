@@ -48,6 +48,9 @@ EXEMPT = frozenset({TransportName.SDK, TransportName.SSE_IDE, TransportName.WS_I
 PLUGIN_ONLY = "strictPluginOnlyCustomization"
 OWN_SCOPES = frozenset({Scope.USER, Scope.PROJECT, Scope.LOCAL})
 
+# What may run beside an exclusive file: its own servers, and connectors where it lets them in (S056).
+MANAGED_SCOPES = frozenset({Scope.ENTERPRISE, Scope.CLAUDEAI})
+
 ALLOWED_NAME = re.compile(r"[A-Za-z0-9_-]+")
 # What a variable of an allowed address may not bring in: it would widen or move what the entry allows (S058).
 WIDENING = re.compile(r"[*/\\?#@:%]|\.\.|^$")
@@ -110,6 +113,8 @@ class Policy:
     closed_by: str | None = None
     # The managed file by which a person's and a project's own servers may not run.
     plugins_only_by: str | None = None
+    # The managed file that is in charge: what it does not define does not run (S016, S026).
+    exclusive_by: str | None = None
 
 
 OPEN_POLICY = Policy()
@@ -144,11 +149,14 @@ def decide(spec: ServerSpec, policy: Policy) -> Verdict:
         The verdict, naming the rule.
 
     Source:
-        S046-S053, S064; faults 29 and 30.
+        S016, S026, S046-S053, S064; faults 29 and 30.
     """
     for rule in policy.deny:
         if _matches(rule, spec, in_every_spelling=False):
             return Verdict(is_allowed=False, reason="explicitly blocked", rule=_named("deny", rule), source=rule.source)
+    if policy.exclusive_by is not None and spec.scope not in MANAGED_SCOPES and spec.transport not in EXEMPT:
+        reason = "an administrator has exclusive control of MCP servers"
+        return Verdict(is_allowed=False, reason=reason, rule="exclusive file", source=policy.exclusive_by)
     if policy.plugins_only_by is not None and spec.scope in OWN_SCOPES:
         reason = "not allowed: only plugins and the administrator bring servers along"
         return Verdict(is_allowed=False, reason=reason, rule=PLUGIN_ONLY, source=policy.plugins_only_by)

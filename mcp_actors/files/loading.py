@@ -137,6 +137,7 @@ def load_config(
     managed = places.managed_dir / MANAGED_FILE
     readings: list[SourceReading]
     if not is_missing(managed):
+        choices = evolve(choices, policy=evolve(choices.policy, exclusive_by=str(managed)))
         readings = [managed_servers(managed, around, are_configs_given=bool(configs))]
         return assemble(readings, choices, normalise_server, is_exclusive=True)
     readings = []
