@@ -6,6 +6,7 @@ here; a source that is slow, broken or hostile costs only itself, and leaves a p
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -69,8 +70,8 @@ class HttpConnectorSource:
 
     @property
     def label(self) -> str:
-        """Where it is, without what may be secret."""
-        return place_of(self.url)
+        """Its origin, and enough of a hash to tell it from others there."""
+        return f"{place_of(self.url)} ({hashlib.sha256(self.url.encode()).hexdigest()[:8]})"
 
     async def fetch(self) -> SourceReading:
         """Fetch the list.

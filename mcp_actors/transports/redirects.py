@@ -33,7 +33,7 @@ def redirected(method: str, url: str, location: str, status: int) -> str:
         The URL to repeat the request at: the same origin, or https instead of http on the same host.
 
     Raises:
-        ConnectFailed: it must not be repeated there; says why, and shows no query.
+        ConnectFailed: it must not be repeated there; says why, and shows origins only.
 
     Source:
         Fault 38, C15.
@@ -43,7 +43,8 @@ def redirected(method: str, url: str, location: str, status: int) -> str:
         old, new = origin_of(url), origin_of(target)
     except ValueError as exc:
         raise ConnectFailed(reason=f"{place_of(url)} redirects to no usable URL", http_status=status) from exc
-    text = f"{place_of(url)} redirects ({status}) to {place_of(target)}"
+    where = "another path of its own" if old == new else place_of(target)
+    text = f"{place_of(url)} redirects ({status}) to {where}"
     if status not in REPEATABLE:
         why = f"a {method} is not repeated there"
     elif old == new or _is_upgrade(old, new):
@@ -56,7 +57,7 @@ def redirected(method: str, url: str, location: str, status: int) -> str:
 
 
 def place_of(url: str) -> str:
-    """Origin and path of `url`, fit to be shown: no credentials, no query, nothing that a terminal obeys."""
+    """Origin of `url`: all that may be shown of it, for paths hold keys as often as queries do (S030). Never fails."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
@@ -67,9 +68,9 @@ def place_of(url: str) -> str:
         port = f":{parts.port}" if parts.port else ""
     except ValueError:
         port = ""
-    place = f"{parts.scheme}://{host}{port}{parts.path}"
+    place = f"{parts.scheme}://{host}{port}"
     if not place.isprintable():  # a peer may have named it
-        place = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in place)
+        place = "".join(char if char.isprintable() else "�" for char in place)
     return place if len(place) <= MAX_SHOWN_CHARS else f"{place[:MAX_SHOWN_CHARS]}..."
 
 

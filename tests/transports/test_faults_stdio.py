@@ -327,7 +327,7 @@ async def test_fault_94_cancelled_while_a_child_ignores_signals() -> None:
 
 
 async def test_fault_101_child_sees_no_secret_of_its_host() -> None:
-    """The child's environment is the base and the entry's own."""
+    """The child's environment is the base, where the user works, and the entry's own."""
     transport = make("server.py", "env", environment={"X": "1"})
     transport.environ = {"PATH": "/bin", "HOME": "/h", "OPENAI_API_KEY": "s", "AWS_SECRET_ACCESS_KEY": "s"}
     with trio.fail_after(10):
@@ -335,7 +335,7 @@ async def test_fault_101_child_sees_no_secret_of_its_host() -> None:
             (raw,) = await wire.sink.wait_for(1)
 
     # The interpreter adds its locale by itself.
-    assert set(json.loads(raw)["env"]) - {"LC_CTYPE"} == {"HOME", "PATH", "X"}
+    assert set(json.loads(raw)["env"]) - {"LC_CTYPE"} == {"CLAUDE_PROJECT_DIR", "HOME", "PATH", "X"}
     assert transport.diagnostics().noise_count == 1
 
 

@@ -16,6 +16,7 @@ from mcp_actors.protocol.types import Era, Frame, ServerInfo
 from mcp_actors.transports.http import HttpTransport
 from mcp_actors.transports.http_headers import user_headers
 from mcp_actors.transports.http_stream import Reopening
+from mcp_actors.transports.redirects import place_of
 from tests.transports.http_peer import CUT, HOLD, Reply, event, json_reply, open_peer, sse_reply
 from tests.transports.rig import Rig
 
@@ -181,13 +182,13 @@ REFUSED = {
 @pytest.mark.parametrize(("reply", "status", "kind"), REFUSED.values(), ids=REFUSED)
 async def test_answer_refused(reply, status, kind):
     """An answer that is no message is handed on with status, type and body for the session to judge (C10, fault 37)."""
-    async with open_rig(answering(reply), path="?key=CANARY") as rig:
+    async with open_rig(answering(reply), path="/CANARY?key=CANARY") as rig:
         await rig.ask(request())
 
         [(frame, refusal)] = rig.sink.refused
         assert (status, kind, 1) == (refusal.status, refusal.content_type, frame.request_id)
         assert refusal.body == b"".join(reply.chunks)
-        assert refusal.url == rig.peer.url
+        assert refusal.url == place_of(rig.peer.url)
         assert rig.sink.delivered == rig.sink.lost == []
 
 
@@ -487,15 +488,15 @@ async def test_session_renewed():
 
 
 async def test_session_is_secret():
-    """The session id, the query and configured values are in no repr, note or diagnostic (E07)."""
-    async with open_rig(session_server("CANARY"), headers={"X": "CANARY"}, path="?key=CANARY") as rig:
+    """The session id, path, query and configured values are in no repr, note or diagnostic (S030, E07)."""
+    async with open_rig(session_server("CANARY"), headers={"X": "CANARY"}, path="/CANARY?key=CANARY") as rig:
         await rig.initialize()
         await rig.peer.until(lambda peer: peer.of("GET"))
         await trio.testing.wait_all_tasks_blocked(0.01)
 
         shown = f"{rig.transport!r} {rig.transport.diagnostics()!r} {rig.transport._client!r}"
         assert "CANARY" not in shown
-        assert rig.transport.diagnostics().endpoint == rig.peer.url
+        assert rig.transport.diagnostics().endpoint == place_of(rig.peer.url)
 
 
 # ── the GET stream ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -546,9 +546,9 @@ async def test_cancelled_under_pings(turns, autojump_clock):
 
 
 async def test_secrets(autojump_clock):
-    """The query and configured values are in no repr, note or diagnostic (E07)."""
+    """The path, the query and configured values are in no repr, note or diagnostic (S030, E07)."""
     async with open_rig(headers={"X": "CANARY"}, subprotocol=None) as rig:
         shown = f"{rig.transport!r} {rig.transport.diagnostics()!r}"
 
     assert "CANARY" not in shown
-    assert "ws://h.test:81/mcp open" in shown
+    assert "ws://h.test:81 open" in shown
