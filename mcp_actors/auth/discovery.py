@@ -151,7 +151,7 @@ def discover(
     if not covers(resource, server_url):
         # "the client MUST NOT use" it (RFC 9728, section 3.3).
         raise AuthFailed(
-            reason=f"the metadata is for another resource ({place_of(resource)}), not for {place_of(server_url)}"
+            reason=f"the metadata is for another resource ({place_of(resource)}), not for the configured address"
         )
     scopes = texts_in(document, "scopes_supported")
     is_bound = document.get("dpop_bound_access_tokens_required") is True

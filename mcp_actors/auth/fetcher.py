@@ -115,7 +115,7 @@ async def resolve_name(host: str) -> Sequence[str]:
 class SafeFetcher:
     """Fetches for one MCP server. Construction does no I/O."""
 
-    _server_url: str = field(repr=place_of, alias="server_url")
+    _server_url: str = field(repr=False, alias="server_url")
     _exchange: Exchange = field(repr=False, alias="exchange")
     _resolve: Resolve = field(default=resolve_name, repr=False, alias="resolve")
     # Whether a proxy makes the connection to a URL: then the name is resolved there, and only its text is judged here.
