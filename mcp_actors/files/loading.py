@@ -148,7 +148,11 @@ def load_config(
     given = [_read_config(item, number, places.cwd, around) for number, item in enumerate(configs, start=1)]
     readings += refuse_configs(given, choices.sideloads_off_by) if choices.sideloads_off_by is not None else given
     readings += [read_ide(places)] if ide else []
-    return assemble(readings, choices, normalise_server)
+    loaded = assemble(readings, choices, normalise_server)
+    if settings is None or _is_json(settings):
+        return loaded
+    # So that whoever watches files watches it, too.
+    return evolve(loaded, files=(*loaded.files, str(places.cwd / settings)))
 
 
 def load_any(config: ConfigLike, environ: Mapping[str, str]) -> LoadedConfig:

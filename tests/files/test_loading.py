@@ -446,6 +446,7 @@ def test_settings_of_the_command_line_are_the_users_own(
         "b": "pending-approval",
         "u": "policy",
     }
+    assert (str(given) in loaded.files) is is_file
 
 
 @pytest.mark.parametrize(
