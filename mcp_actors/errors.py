@@ -248,7 +248,13 @@ class CredentialsRefused(AuthError):
 
     reason: str = "the server refused the credentials of its configuration"
     remedy: str = "the credentials in its entry are not accepted: correct them, or take them out and log in"
+    # What the server said with it; untrusted.
+    said: str = ""
     http_status: int | None = None
+
+    def describe(self) -> str:
+        status = f" (HTTP {self.http_status})" if self.http_status else ""
+        return f"{self.reason}{status}" + (f": {self.said}" if self.said else "")
 
 
 @define(eq=False, kw_only=True, str=False, slots=False)

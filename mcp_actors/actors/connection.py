@@ -280,10 +280,9 @@ class Connection:
             return error
         if target.headers_helper is not None or not target.has_credentials:
             return error
-        refused = CredentialsRefused(server=self.spec.name, http_status=error.http_status)
-        _, separator, said = error.reason.partition(": ")  # what the server said is told (S414)
-        refused.reason += separator + said
-        return refused
+        said = error.reason.partition(": ")[2]  # is told (S414), but for a status alone
+        said = "" if said.startswith("HTTP ") else said
+        return CredentialsRefused(server=self.spec.name, said=said, http_status=error.http_status)
 
     def _is_shut_out(self, error: AuthRequired | CredentialsRefused) -> bool:
         """Whether a refused call means that the whole server is closed to us: it waits for a login (S091, S245).

@@ -49,7 +49,7 @@ async def test_refused_credentials_of_the_entry_are_a_failure(transport: Transpo
 
     assert (told.state, told.reason) == (ServerState.FAILED, "refused")
     assert told.error == f"the server refused the credentials of its configuration (HTTP {status})"
-    assert told.remedy == "correct its configuration, then restart it"
+    assert told.remedy == CredentialsRefused().remedy
     assert "s3cret" not in repr(told)
     assert [asked.target for asked in peer.asked if "well-known" in asked.target] == []
 
