@@ -62,6 +62,11 @@ class Snapshot:
     # Server name -> what it listed; connected servers only.
     listings: Mapping[str, Listing] = field(factory=dict)
 
+    @property
+    def eager(self) -> frozenset[str]:
+        """Servers whose entries have all their tools loaded at once (S003)."""
+        return frozenset(name for name, connection in self.connections.items() if connection.spec.always_load)
+
 
 @frozen
 class StatusChange:

@@ -177,8 +177,7 @@ class ModelFace:
             if self._hides_by is not rules:  # another filter makes every shelf anew
                 self._hide = hide_by(rules, frozenset() if self.pins is None else self.pins.suspended)
                 self._hides_by = rules
-            eager = {name for name, connection in snapshot.connections.items() if connection.spec.always_load}
-            self._listing = list_for_model(snapshot.catalog, self._hide, previous=self._listing, eager=eager)
+            self._listing = list_for_model(snapshot.catalog, self._hide, previous=self._listing, eager=snapshot.eager)
             self._listed = snapshot, rules
         return self._listing
 
