@@ -123,7 +123,7 @@ class Child:
                 await self._bell.wait()
 
     async def _live(self) -> Exit:
-        """One life: queue, connect, list, serve, end (S108). Returns when nothing of it lives, its caches too (S115)."""
+        """One life: queue, connect, list, serve, end (S108). Returns when nothing of it lives, caches too (S115)."""
         error: BaseException | None = None
         ready_at: float | None = None
         connection = self._new_connection()

@@ -101,7 +101,7 @@ def _rules_of(updates: Json) -> dict[str, list[str]]:
     for update in updates if is_list(updates) else ():
         match update:
             case {"type": "addRules", "behavior": "allow" | "ask" | "deny" as behavior, "rules": written}:
-                rules.setdefault(behavior, []).extend(_texts(written))
+                rules.setdefault(str(behavior), []).extend(_texts(written))
     return {behavior: texts[:MAX_RULES] for behavior, texts in rules.items()}
 
 

@@ -10,7 +10,7 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from mcp_actors.tools.sanitise import is_list
 from mcp_actors.tools.schema_walk import References
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from mcp_actors.jsontypes import Json, JsonObject
+    from mcp_actors.tools.resource_tools import HostTool
+    from mcp_actors.tools.view import ToolView
 
 __all__ = [
     "FORMATS",
@@ -58,17 +60,8 @@ MAX_INLINED_DEPTH: Final = 8
 MAX_INLINED_NODES: Final = 2_000
 
 
-class Offered(Protocol):
-    """What is offered to a model: a `ToolView` or a `HostTool`; no shape tells them apart (S166)."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def description(self) -> str: ...
-
-    @property
-    def input_schema(self) -> JsonObject: ...
+# What is offered to a model; no shape tells them apart (S166).
+Offered: TypeAlias = "ToolView | HostTool"
 
 
 def anthropic_tools(views: Iterable[Offered]) -> list[JsonObject]:

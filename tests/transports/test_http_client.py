@@ -486,7 +486,7 @@ async def test_auth_flow_raises(library):
         ("http://[::1]:80/", "http://[::1]:80"),
         ("http://h:99999/mcp", "http://h"),
         ("https://h", "https://h"),
-        ("http://h[31m/m", "http://h�[31m"),
+        ("http://h\x1bc/m", "http://h\ufffdc"),
         ("https://" + "x" * 1000, "https://" + "x" * 292 + "..."),
     ],
 )
