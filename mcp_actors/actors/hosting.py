@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import trio
@@ -138,9 +138,9 @@ class Answering:
         # Request id -> scope of the task that answers it.
         self._scopes: dict[RequestId, trio.CancelScope] = {}
 
-    @property
+    @cached_property
     def capabilities(self) -> JsonObject:
-        """What was declared to the server."""
+        """What was declared to the server, from the handshake of this life on."""
         return self._host.capabilities_for(self._server)
 
     @property
