@@ -257,7 +257,7 @@ class Listening:
                 try:
                     await wire.calls.ask(LISTEN, plan.listen.to_params(), timeouts=CallTimeouts())
                 except McpActorsError as lost:
-                    error = lost
+                    error = lost.with_traceback(None)  # it would hold this frame, and this frame it
             self._has_gap = True
             if self._open.cancelled_caught:
                 failures = 0
