@@ -24,7 +24,7 @@ from mcp_actors.config.specs import RemoteTarget, Scope
 from mcp_actors.errors import ConfigError, ConnectFailed, RemoteProtocolError
 from mcp_actors.protocol.jsonrpc import decode_object
 from mcp_actors.transports.ladder import Hurry, Rung, climb
-from mcp_actors.transports.process import describe_exit, spawn
+from mcp_actors.transports.process import describe_exit, read_pipe, spawn
 from mcp_actors.transports.words import LastLines
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ class _Run:
         return None
 
     async def _read_output(self, ended: trio.Event) -> None:
-        while chunk := await _read(self.child.stdout):
+        while chunk := await read_pipe(self.child.stdout, READ_BYTES):
             self.printed += chunk
             if len(self.printed) > MAX_OUTPUT_BYTES:
                 self.scope.cancel()
@@ -190,7 +190,7 @@ class _Run:
         ended.set()
 
     async def _read_stderr(self, ended: trio.Event) -> None:
-        while chunk := await _read(self.child.stderr):
+        while chunk := await read_pipe(self.child.stderr, READ_BYTES):
             self.stderr.feed(chunk)
             await trio.lowlevel.checkpoint()
         ended.set()
@@ -221,13 +221,3 @@ async def _run(spec: ServerSpec, command: str, environ: Mapping[str, str]) -> tu
     if status != 0:
         raise run.failed(describe_exit(status))
     return bytes(run.printed), run
-
-
-async def _read(fd: int) -> bytes:
-    while True:
-        try:
-            return os.read(fd, READ_BYTES)
-        except BlockingIOError:
-            await trio.lowlevel.wait_readable(fd)
-        except OSError:
-            return b""

@@ -207,7 +207,7 @@ class HttpClient:
             finally:
                 await answer.aclose()
         text = f"{place_of(self.url)} redirects in circles: stopped after {MAX_HOPS} hops"
-        raise ConnectFailed(reason=text, http_status=answer.status)
+        raise ConnectFailed(reason=text, http_status=answer.status, can_retry=False)
 
     async def request_once(self, method: str, headers: Headers, body: bytes = b"") -> HttpAnswer:
         """Make one request and follow no redirect. Otherwise as `request`. Cancellation: safe."""

@@ -29,7 +29,7 @@ from mcp_actors.transports import procfs
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["Child", "describe_exit", "enlarge_pipe", "spawn"]
+__all__ = ["Child", "describe_exit", "enlarge_pipe", "read_pipe", "spawn"]
 
 # A 1 MiB result takes a quarter of the wake-ups of the default 64 KiB.
 BIG_PIPE_BYTES: Final = 256 * 1024
@@ -191,6 +191,17 @@ def spawn(argv: Sequence[str], *, program: str, environ: Mapping[str, str], cwd:
     for fd in (stdin, stdout, stderr):
         os.set_blocking(fd, False)
     return Child(popen, _open_pidfd(popen.pid), stdin, stdout, stderr)
+
+
+async def read_pipe(fd: int, size: int) -> bytes:
+    """Read what is there, waiting for the first byte. Empty at the end of the pipe. Cancellation: safe."""
+    while True:
+        try:
+            return os.read(fd, size)
+        except BlockingIOError:
+            await trio.lowlevel.wait_readable(fd)
+        except OSError:
+            return b""
 
 
 def enlarge_pipe(fd: int) -> int:

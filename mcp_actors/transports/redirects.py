@@ -42,7 +42,9 @@ def redirected(method: str, url: str, location: str, status: int) -> str:
         target = urldefrag(urljoin(url, location)).url
         old, new = origin_of(url), origin_of(target)
     except ValueError as exc:
-        raise ConnectFailed(reason=f"{place_of(url)} redirects to no usable URL", http_status=status) from exc
+        raise ConnectFailed(
+            reason=f"{place_of(url)} redirects to no usable URL", http_status=status, can_retry=False
+        ) from exc
     where = "another path of its own" if old == new else place_of(target)
     text = f"{place_of(url)} redirects ({status}) to {where}"
     if status not in REPEATABLE:
@@ -53,7 +55,7 @@ def redirected(method: str, url: str, location: str, status: int) -> str:
         why = "refused, from https to http, which would expose the request"
     else:
         why = "refused, another origin"
-    raise ConnectFailed(reason=f"{text}: {why}; configure the final URL", http_status=status)
+    raise ConnectFailed(reason=f"{text}: {why}; configure the final URL", http_status=status, can_retry=False)
 
 
 def place_of(url: str) -> str:

@@ -28,7 +28,7 @@ from mcp_actors.transports.base import Diagnostics, Turn
 from mcp_actors.transports.commands import resolve_final
 from mcp_actors.transports.environment import child_environment
 from mcp_actors.transports.outbox import Outbox
-from mcp_actors.transports.process import BIG_PIPE_BYTES, Child, describe_exit, enlarge_pipe, spawn
+from mcp_actors.transports.process import BIG_PIPE_BYTES, Child, describe_exit, enlarge_pipe, read_pipe, spawn
 from mcp_actors.transports.words import LastLines, LineLimit
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ class StdioTransport:
         framer, turn = LineFramer(self.settings.max_message_bytes), Turn()
         size = _READ_BYTES
         with pipe.scope:
-            while chunk := await _read(fd, size):
+            while chunk := await read_pipe(fd, size):
                 if self._verdict is None:
                     outbox.heard()
                     try:
@@ -271,7 +271,7 @@ class StdioTransport:
     async def _read_stderr(self, child: Child, pipe: _Pipe) -> None:
         limit = LineLimit()
         with pipe.scope:
-            while chunk := await _read(child.stderr, _READ_BYTES):
+            while chunk := await read_pipe(child.stderr, _READ_BYTES):
                 for line in limit.admit(self._stderr.feed(chunk), trio.current_time()):
                     if self.on_stderr is not None:
                         self.on_stderr(line)
@@ -342,14 +342,3 @@ class _Pipe:
 
     scope: trio.CancelScope = field(factory=lambda: trio.CancelScope(shield=True))
     ended: trio.Event = field(factory=trio.Event)
-
-
-async def _read(fd: int, size: int) -> bytes:
-    """Read what is there, waiting for the first byte. Empty at the end of the pipe."""
-    while True:
-        try:
-            return os.read(fd, size)
-        except BlockingIOError:
-            await trio.lowlevel.wait_readable(fd)
-        except OSError:
-            return b""

@@ -174,7 +174,7 @@ REFUSALS = {
     "cut": (sse_reply(b": hi\n\n", is_whole=False), ConnectFailed, "no endpoint event", True),
     "hung-up": (CUT, ConnectFailed, "no answer from", True),
     "foreign": (sse_reply(endpoint_event(b"https://evil/m?CANARY"), HOLD), ConnectFailed, "another origin", False),
-    "redirect": (Reply(302, [("Location", "/login")]), ConnectFailed, "redirects", True),
+    "redirect": (Reply(302, [("Location", "/login")]), ConnectFailed, "redirects", False),
     "long": (sse_reply(b"data: " + b"x" * 5000, HOLD), ConnectFailed, "too large", True),
 }
 
