@@ -90,6 +90,7 @@ class StdioTransport:
     _judged: trio.Event = field(factory=trio.Event, init=False, repr=False)
     _verdict: TransportError | None = field(default=None, init=False)
     _stderr: LastLines = field(factory=LastLines, init=False, repr=False)
+    _limit: LineLimit = field(factory=LineLimit, init=False, repr=False)
     # The last lines before we began to stop it; None until then.
     _said: tuple[str, ...] | None = field(default=None, init=False, repr=False)
     _noise: LastLines = field(factory=LastLines, init=False, repr=False)
@@ -269,16 +270,18 @@ class StdioTransport:
             self._noise.add(line)
 
     async def _read_stderr(self, child: Child, pipe: _Pipe) -> None:
-        limit = LineLimit()
         with pipe.scope:
             while chunk := await read_pipe(child.stderr, _READ_BYTES):
-                for line in limit.admit(self._stderr.feed(chunk), trio.current_time()):
-                    if self.on_stderr is not None:
-                        self.on_stderr(line)
-                    else:
-                        _log.debug("[MCP:%s] stderr %s", self.spec.name, line)
+                self._hear(chunk)
                 await trio.lowlevel.checkpoint()
             pipe.ended.set()
+
+    def _hear(self, chunk: bytes) -> None:
+        for line in self._limit.admit(self._stderr.feed(chunk), trio.current_time()):
+            if self.on_stderr is not None:
+                self.on_stderr(line)
+            else:
+                _log.debug("[MCP:%s] stderr %s", self.spec.name, line)
 
     def _start_writer(self) -> None:
         if self._nursery is not None and self._outbox is not None:
@@ -329,7 +332,7 @@ class StdioTransport:
         await ladder.climb(child, steps, self.hurry)
         # What it wrote at the very end may not have been read yet.
         with contextlib.suppress(OSError):
-            self._stderr.feed(os.read(child.stderr, _READ_BYTES))
+            self._hear(os.read(child.stderr, _READ_BYTES))
         if not child.is_gone():
             self._notes.append(f"process group {child.pid} outlived SIGKILL")
         elif self.journal is not None:
