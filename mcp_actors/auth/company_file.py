@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mcp_actors.auth.files import read_private, write_private
 from mcp_actors.auth.messages import text_in
 from mcp_actors.auth.urls import check_url
 from mcp_actors.auth.xaa import CompanySetup
 from mcp_actors.errors import ConfigError, RemoteProtocolError
+from mcp_actors.files.private import read_private, write_private
 from mcp_actors.protocol.jsonrpc import decode_object, encode
 
 if TYPE_CHECKING:

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Final
 import trio
 from attrs import define, field
 
-from mcp_actors.auth.files import process_lock, read_private, write_private
 from mcp_actors.auth.messages import number_in
 from mcp_actors.config.specs import RemoteTarget
 from mcp_actors.errors import RemoteProtocolError
+from mcp_actors.files.locks import process_lock
+from mcp_actors.files.private import read_private, write_private
 from mcp_actors.protocol.jsonrpc import decode_object, encode
 
 if TYPE_CHECKING:

@@ -23,13 +23,14 @@ from attrs import define, evolve, field
 
 from mcp_actors.auth.credentials import decode_credentials, encode_credentials
 from mcp_actors.auth.driving import drive
-from mcp_actors.auth.files import process_lock, write_private
 from mcp_actors.auth.flow import refusal_error
 from mcp_actors.auth.identity import REGISTERED
 from mcp_actors.auth.presentation import Bearer, make_presentation
 from mcp_actors.auth.tokens import Refused
 from mcp_actors.auth.upkeep import renew
 from mcp_actors.errors import ConnectFailed, McpActorsError
+from mcp_actors.files.locks import process_lock
+from mcp_actors.files.private import write_private
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 import trio
 from attrs import define, field
 
-from mcp_actors.auth.files import read_private, write_private
 from mcp_actors.errors import AuthFailed, ConfigError
+from mcp_actors.files.private import read_private, write_private
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

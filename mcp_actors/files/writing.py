@@ -4,7 +4,7 @@ What this is not: what is written; the change is a pure function of the text. Bl
 
 Rules (faults 23 and 31).
 
-1. One writer at a time: a lock of ours, which lies in our own state directory, never beside the file.
+1. One writer at a time: a lock of ours (`locks`), which lies in our own state directory, never beside the file.
 2. The file is read under the lock, and once more before it is replaced: programs that know nothing of our lock are
    seen too, and the change is made again to what they wrote.
 3. A new file in the same directory, flushed to the disk, takes the place of the old one with its mode and its owner. A
@@ -16,16 +16,15 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import secrets
-import stat
-import time
 from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from mcp_actors.config.jsonc import decode_text, mark_of
 from mcp_actors.errors import ConfigError
+from mcp_actors.files.locks import blocking_lock
 from mcp_actors.files.places import read_bounded, unreadable
+from mcp_actors.files.private import FILE_MODE, draft_of, flush_to_disk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,9 +36,8 @@ __all__ = ["Change", "change_file", "plan_change"]
 LOCK_PATIENCE = 30.0
 # How often a program without our lock may get in between.
 MAX_TRIES = 50
-# The mode of a file that we make; the second is narrowed by the umask.
-PRIVATE = 0o600
-SHARED = 0o666
+# The mode of a file that we make for others too; narrowed by the umask.
+SHARED_MODE = 0o666
 
 
 @frozen
@@ -123,60 +121,29 @@ def _replace(target: Path, seen: bytes | None, data: bytes, *, is_private: bool)
     # By its mode too: who runs as root has not said that the mode means nothing.
     if old is not None and not (old.st_mode & 0o222 and os.access(target, os.W_OK)):
         raise PermissionError(0, "it is write-protected")
-    made = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
-    mode = PRIVATE if is_private or old is not None else SHARED
-    try:
-        with open(made, "xb", opener=lambda path, flags: os.open(path, flags, mode)) as file:
-            file.write(data)
-            file.flush()
-            if old is not None:
-                _dress(file.fileno(), old)
-            os.fsync(file.fileno())
+    mode = FILE_MODE if is_private or old is not None else SHARED_MODE
+    with draft_of(target, data, mode, like=old) as draft:
+        flush_to_disk(draft)
         if _read(target) != seen:
             return False
-        made.replace(target)
-    finally:
-        made.unlink(missing_ok=True)
+        draft.replace(target)
     # The new name must be on the disk too; file systems that cannot do that need not.
     with contextlib.suppress(OSError):
-        directory = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+        flush_to_disk(target.parent)
     return True
-
-
-def _dress(descriptor: int, old: os.stat_result) -> None:
-    """Give a new file the owner and the mode of the old one."""
-    new = os.fstat(descriptor)
-    if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
-        os.fchown(descriptor, old.st_uid, old.st_gid)
-    os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
 
 
 @contextlib.contextmanager
 def _locked(target: Path, state_dir: Path) -> Iterator[None]:
-    """Hold the lock of one file. A killed holder's lock is free at once: the system keeps it, not the file."""
-    import fcntl  # POSIX; whoever only reads configuration needs none
-
+    """Hold the lock of one file."""
     name = hashlib.sha256(os.fsencode(target)).hexdigest()[:32]
-    directory = state_dir / "locks"
-    try:
-        state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        directory.mkdir(mode=0o700, exist_ok=True)
-        lock = (directory / f"{name}.lock").open("ab")
-    except OSError as exc:
-        raise _unwritable(directory, exc) from exc
-    with lock:
-        deadline = time.monotonic() + LOCK_PATIENCE
-        while True:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    reason = f"is being changed by another process for more than {LOCK_PATIENCE:.0f} s"
-                    raise ConfigError(file=str(target), reason=reason, category="unwritable") from None
-                time.sleep(0.005)
+    lock = state_dir / "locks" / f"{name}.lock"
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(blocking_lock(lock, LOCK_PATIENCE))
+        except TimeoutError:
+            reason = f"is being changed by another process for more than {LOCK_PATIENCE:.0f} s"
+            raise ConfigError(file=str(target), reason=reason, category="unwritable") from None
+        except OSError as exc:
+            raise _unwritable(lock.parent, exc) from exc
         yield

@@ -6,7 +6,6 @@ it. What is older than a week is swept when the next one is written.
 
 from __future__ import annotations
 
-import os
 import secrets
 import time
 from contextlib import suppress
@@ -14,6 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 from attrs import frozen
+
+from mcp_actors.files.private import create_file, make_private_directory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Outputs", "save_files"]
 
-FILE_MODE: Final = 0o600
-DIRECTORY_MODE: Final = 0o700
 KEPT_SECONDS: Final = 7 * 24 * 3600.0
 
 
@@ -40,15 +39,14 @@ def save_files(directory: Path, files: Sequence[SaveFile], *, prefix: str = "") 
         The absolute path of each, in order; None where it could not be written.
     """
     with suppress(OSError):
-        directory.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
+        make_private_directory(directory)
     return [_save(directory, file, prefix) for file in files]
 
 
 def _save(directory: Path, file: SaveFile, prefix: str) -> str | None:
     path = directory.absolute() / f"{prefix}{secrets.token_hex(8)}.{file.extension}"
     try:
-        # Exclusive: a file or a link that stands there already is not written through.
-        with open(path, "xb", opener=lambda name, flags: os.open(name, flags, FILE_MODE)) as out:
+        with create_file(path) as out:
             out.write(file.data)
     except OSError:
         # Half a file is none.

@@ -19,6 +19,7 @@ from attrs import define, field, frozen
 from mcp_actors.config.specs import RemoteTarget, StdioTarget
 from mcp_actors.errors import ConfigError, RemoteProtocolError
 from mcp_actors.files.places import read_bounded
+from mcp_actors.files.private import make_private_directory
 from mcp_actors.files.writing import change_file
 from mcp_actors.tools.naming import normalise
 from mcp_actors.tools.pinning import PinPolicy, compare, pin_tool, pins_from_json, pins_to_json, suspended
@@ -77,9 +78,7 @@ class PinStore:
         document = json.dumps({"server": spec.name, "tools": pins_to_json(pins)}, indent=1) + "\n"
         path = self.path_of(spec)
         try:
-            # One by one: of several at once `mkdir` makes only the last one private.
-            self.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-            path.parent.mkdir(mode=0o700, exist_ok=True)
+            make_private_directory(path.parent)
             change_file(path, lambda _: document, self.state_dir)
         except (OSError, ConfigError) as error:
             logger.warning("[MCP:%s] ! its pins cannot be kept: %s", spec.name, error)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 import trio
 from attrs import define, field, frozen
 
+from mcp_actors.files.private import draft_of, is_private, open_private_directory
 from mcp_actors.transports import ladder, procfs
 
 if TYPE_CHECKING:
@@ -77,12 +78,10 @@ class Journal:
             "command": command,
         }
         path = self._path(pid)
-        draft = path.with_suffix(f".{os.getpid()}.tmp")
         try:
-            fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-            with os.fdopen(fd, "w", encoding="utf-8") as file:
-                json.dump(entry, file)
-            draft.replace(path)
+            # Not flushed to the disk: it counts until the machine starts anew, no longer.
+            with draft_of(path, json.dumps(entry).encode()) as draft:
+                draft.replace(path)
         except OSError as error:
             _log.warning("could not record a child in %s: %s", self.directory, error.strerror)
 
@@ -101,11 +100,7 @@ def open_journal(directory: Path) -> Journal | None:
     if boot is None or own is None:
         return None
     try:
-        # Of several directories at once `mkdir` makes only the last one private.
-        directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        directory.mkdir(mode=0o700, exist_ok=True)
-        if not _is_private(directory):
-            directory.chmod(0o700)
+        open_private_directory(directory)
     except OSError as error:
         _log.warning("could not open the journal of children in %s: %s", directory, error.strerror)
         return None
@@ -145,7 +140,7 @@ async def sweep(directory: Path, settings: Settings, *, hurry: ladder.Hurry | No
         Issue 2 point 5, fault 4.
     """
     boot = procfs.boot_id()
-    if boot is None or not _is_private(directory):
+    if boot is None or not is_private(directory):
         return ()
     stopped: list[Leftover] = []
 
@@ -223,14 +218,6 @@ class _LeftoverTree:
 def _is_same(pid: int, start: int) -> bool:
     row = procfs.read_stat(pid)
     return row is not None and row.start == start and row.is_alive
-
-
-def _is_private(directory: Path) -> bool:
-    try:
-        stat = directory.stat()
-    except OSError:
-        return False
-    return stat.st_uid == os.getuid() and stat.st_mode & 0o077 == 0
 
 
 def _entries(directory: Path) -> Iterator[tuple[Path, Leftover]]:

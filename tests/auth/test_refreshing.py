@@ -16,13 +16,13 @@ from oauth_peer import AS, MCP, Clock, World, answer
 
 from mcp_actors.auth.credentials import Credentials, decode_credentials, encode_credentials
 from mcp_actors.auth.discovery import AuthServer
-from mcp_actors.auth.files import write_private
 from mcp_actors.auth.identity import ClientIdentity
 from mcp_actors.auth.options import GrantKind
 from mcp_actors.auth.refreshing import NEWS, Keeper, finish_soon
 from mcp_actors.auth.store import CredentialStore, StoreChoice
 from mcp_actors.auth.tokens import Tokens
 from mcp_actors.errors import AuthFailed, ConnectFailed
+from mcp_actors.files.private import write_private
 
 IDENTITY = ClientIdentity("client", kind="registered", issuer=AS)
 

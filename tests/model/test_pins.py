@@ -31,17 +31,6 @@ def test_pins_survive_and_the_file_is_private(tmp_path) -> None:
     assert path.name.startswith("d_b-")
 
 
-def test_the_directories_of_pins_are_private(tmp_path) -> None:
-    """The state directory as well, where the pins are the first to be kept in it."""
-    PinBook(PinStore(tmp_path / "state")).look(DB, tools(a="1"))
-
-    made = [path for path in tmp_path.rglob("*") if path.is_dir()]
-    assert {path.name: path.stat().st_mode & 0o777 for path in made} == dict.fromkeys(
-        (path.name for path in made), 0o700
-    )
-    assert tmp_path / "state" in made
-
-
 @pytest.mark.parametrize(
     ("other", "is_same"),
     [

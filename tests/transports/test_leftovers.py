@@ -103,13 +103,6 @@ def test_open_directory_is_made_private(tmp_path) -> None:
     assert directory.stat().st_mode & 0o777 == 0o700
 
 
-def test_the_state_directory_above_is_private_too(tmp_path) -> None:
-    """Whoever makes the state directory first makes it for its owner alone: `doctor` complains of one that is open."""
-    open_journal(tmp_path / "state" / "children")
-
-    assert (tmp_path / "state").stat().st_mode & 0o777 == 0o700
-
-
 def test_journal_that_cannot_be_written_does_not_fail(tmp_path, caplog) -> None:
     """No journal is no reason not to start a server (fault 99)."""
     (tmp_path / "file").write_text("")
