@@ -12,7 +12,7 @@ What may not be sent is not built: the order of the checks is the order of the l
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from attrs import field, frozen
@@ -32,6 +32,7 @@ from mcp_actors.auth.scopes import first_scope, stepped_scope
 from mcp_actors.auth.tokens import Refused, Tokens
 from mcp_actors.auth.urls import check_url, place_of
 from mcp_actors.errors import AuthFailed, ConnectFailed
+from mcp_actors.shown import one_line
 
 if TYPE_CHECKING:
     from mcp_actors.auth.challenge import Demand
@@ -54,8 +55,6 @@ __all__ = [
     "settle_identity",
     "wanted_scope",
 ]
-
-MAX_SHOWN_CHARS: Final = 200
 
 
 @frozen
@@ -295,8 +294,7 @@ def read_landing(url: str, server: AuthServer, *, state: str) -> str:
         raise AuthFailed(reason=f"the redirect is from {place_of(issuer)}, not from {place_of(server.issuer)}")
     if "error" in fields:
         said = ": ".join(text for text in (fields["error"], fields.get("error_description")) if text)
-        shown = "".join(char if char.isprintable() else " " for char in said)[:MAX_SHOWN_CHARS]
-        raise AuthFailed(reason=f"the sign-in was not granted: {shown}")
+        raise AuthFailed(reason=f"the sign-in was not granted: {one_line(said)}")
     if not fields.get("code"):
         raise AuthFailed(reason="the redirect has no code")
     return fields["code"]

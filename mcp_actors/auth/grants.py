@@ -12,6 +12,7 @@ from mcp_actors.auth.client_auth import authenticate
 from mcp_actors.auth.messages import Purpose, form_request, number_in, text_in
 from mcp_actors.auth.tokens import Refused, Tokens, read_token_answer
 from mcp_actors.auth.urls import check_url, place_of
+from mcp_actors.shown import one_line
 
 if TYPE_CHECKING:
     from mcp_actors.auth.discovery import AuthServer
@@ -169,7 +170,7 @@ def ask_device_code(
     complete = text_in(document, "verification_uri_complete")
     return DeviceCode(
         device_code=code,
-        user_code="".join(char for char in user_code if char.isprintable())[:40],
+        user_code=one_line(user_code, 40),
         verification_uri=check_url(uri, f"verification_uri of {place_of(url)}"),
         complete_uri=None if complete is None else check_url(complete, f"verification_uri of {place_of(url)}"),
         interval=min(max(number_in(document, "interval") or 5.0, 1.0), 60.0),

@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl
 from attrs import evolve, field, frozen
 
 from mcp_actors.auth.messages import number_in, text_in, texts_in
+from mcp_actors.shown import one_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -23,10 +24,8 @@ __all__ = ["Refused", "Tokens", "jwt_expiry", "read_token_answer"]
 
 # Seconds before its end at which a token is renewed (S252), but never more than a quarter of its life.
 SKEW: Final = 60.0
-MAX_DESCRIPTION_CHARS: Final = 200
 # What may stand in a header, whatever a server sends (header injection).
 _SENDABLE: Final = re.compile(r"[\x21-\x7e]{1,65536}")
-_CONTROLS: Final = re.compile(r"[^\x20-\x7e\xa1-\u1fff\u3000-\ud7ff\uf900-\ufffd]+")
 # What odd servers call invalid_grant (S264).
 _DEAD_GRANTS: Final = frozenset(
     {
@@ -177,7 +176,8 @@ def jwt_expiry(token: str) -> float | None:
 def _clean(text: str | None, secrets: Collection[str]) -> str | None:
     if text is None:
         return None
+    text = visible(text)  # first: nothing unseen may hide a secret from us
     for secret in secrets:
         if len(secret) >= 4:
             text = text.replace(secret, "***")
-    return _CONTROLS.sub(" ", text)[:MAX_DESCRIPTION_CHARS].strip() or None
+    return one_line(text) or None

@@ -12,6 +12,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Final
 
+from mcp_actors.shown import cut
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -57,14 +59,13 @@ MAX_WARNINGS: Final = 5
 
 
 def clean(text: str) -> str:
-    """Replace what a terminal would obey; tabs and line ends stay."""
+    """Replace what a terminal would obey; tabs and line ends stay, and a mark where it stood (unlike `shown`)."""
     return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
 
 
 def clean_line(text: str, max_chars: int = 200) -> str:
     """Make one cleaned line of `text`, cut at `max_chars`."""
-    line = clean(" ".join(text.split()))
-    return line if len(line) <= max_chars else line[: max_chars - 1] + "…"
+    return cut(clean(" ".join(text.split())), max_chars)
 
 
 def json_text(value: Json) -> str:

@@ -23,6 +23,7 @@ from mcp_actors.protocol.jsonrpc import (
     peek_result_type,
     split_batch,
 )
+from mcp_actors.shown import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -254,10 +255,8 @@ def _describe_denial(refusal: Refusal, error: RpcError | None) -> str:
 
 
 def _words_of(refusal: Refusal, error: RpcError | None) -> str:
-    if error is not None:
-        return error.message[:_EXCERPT_CHARS]
-    excerpt = " ".join(refusal.body[: 4 * _EXCERPT_CHARS].decode("utf-8", "replace").split())
-    return "".join(char for char in excerpt if char.isprintable())[:_EXCERPT_CHARS]
+    said = error.message if error is not None else refusal.body[: 4 * _EXCERPT_CHARS].decode("utf-8", "replace")
+    return one_line(said, _EXCERPT_CHARS)
 
 
 def _excerpt(value: object) -> str:

@@ -11,10 +11,10 @@ Text is parsed with the standard library here, since repeated keys and the spell
 from __future__ import annotations
 
 import json
-import re
 import unicodedata
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
+from mcp_actors.shown import strip_sequences
 from mcp_actors.tools.sanitise import clean_text
 
 if TYPE_CHECKING:
@@ -29,13 +29,6 @@ MAX_OTHERS: Final = 4
 MAX_OTHER_CHARS: Final = 120
 # Tier 2 (S343).
 MAX_KEYS: Final = 12
-
-# Whole sequences, so that no "[31m" is left of a colour. An unfinished one ends with its line.
-_SEQUENCE: Final = re.compile(
-    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
-    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"
-    r"|\x1b[ -/]*[0-~]?"
-)
 
 
 class _Number(str):
@@ -61,7 +54,7 @@ class Rendered(NamedTuple):
 
 def strip_controls(text: str) -> str:
     """Take away what a terminal would obey and what cannot be seen; tabs and line ends stay (S347)."""
-    text = _SEQUENCE.sub("", text.replace("\r\n", "\n"))
+    text = strip_sequences(text.replace("\r\n", "\n"))
     return clean_text(text, keep_emoji=True).replace("\r", "")
 
 

@@ -39,6 +39,7 @@ from mcp_actors.errors import (
     TransportError,
 )
 from mcp_actors.protocol.inbound import is_outage
+from mcp_actors.shown import one_line
 from mcp_actors.transports.base import Diagnostics
 from mcp_actors.transports.carried_headers import CarriedHeaders
 from mcp_actors.transports.dialing import dial
@@ -67,7 +68,6 @@ UNSUPPORTED_DATA: Final = 1003
 TOO_BIG: Final = 1009
 FAULT_CODES: Final = frozenset({1002, 1007})
 ABNORMAL: Final = 1006
-MAX_REASON_CHARS: Final = 200
 
 
 class Dial(Protocol):
@@ -240,7 +240,7 @@ class WebSocketTransport:
         if isinstance(error, McpActorsError):
             return error
         kind = ConnectFailed if self._outgoing is None else TransportBroken
-        return kind(reason=f"{place_of(self._url)} does not speak WebSocket: {_cleaned(_root(error))}")
+        return kind(reason=f"{place_of(self._url)} does not speak WebSocket: {one_line(_root(error))}")
 
     def _refused(self, status: int, headers: Mapping[bytes, bytes]) -> McpActorsError:
         """The error for a handshake that was answered with `status`; `headers` maps lower-case name -> value."""
@@ -341,7 +341,7 @@ class WebSocketTransport:
         # These two are mostly our own words about what the server sent.
         who = "the connection was closed" if reason.code in FAULT_CODES else "the server closed the connection"
         text = f"{who}: {reason.code} {reason.name}"
-        return f"{text}: {_cleaned(reason.reason)}" if reason.reason else text
+        return f"{text}: {one_line(reason.reason)}" if reason.reason else text
 
     def _end(self, verdict: TransportError) -> None:
         """Judge the end of the wire, once; everybody who asks gets this cause."""
@@ -393,8 +393,3 @@ def _root(error: BaseException) -> str:
             error = seen
         seen = seen.__context__
     return str(error)
-
-
-def _cleaned(text: str) -> str:
-    """A peer's words, fit to be shown."""
-    return "".join(char for char in " ".join(text.split()) if char.isprintable())[:MAX_REASON_CHARS]

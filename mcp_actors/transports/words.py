@@ -8,11 +8,12 @@ character that came in two reads is exact (fault 13); Rule 3: nothing that moves
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from typing import Final
 
 from attrs import define, field
+
+from mcp_actors.shown import cut, visible
 
 __all__ = ["MAX_LINES", "MAX_LINE_CHARS", "LastLines", "LineLimit", "clean_line"]
 
@@ -21,16 +22,11 @@ MAX_LINES: Final = 40
 # A line is cut to so many bytes before it is decoded: four for each character, and room for escapes.
 _MAX_LINE_BYTES: Final = 4 * MAX_LINE_CHARS + 512
 
-# Terminal sequences (colours, titles), then every control and format character but the tab.
-_ESCAPES: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
-_CONTROLS: Final = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
-
 
 def clean_line(raw: bytes) -> str:
-    """Decode one line, take out what could fool a terminal, and cut it."""
-    text = raw[:_MAX_LINE_BYTES].decode("utf-8", "replace")
-    text = _CONTROLS.sub("", _ESCAPES.sub("", text)).replace("\t", "    ").rstrip()
-    return text if len(text) <= MAX_LINE_CHARS else text[: MAX_LINE_CHARS - 1] + "…"
+    """Decode one line, take out what could fool a terminal, and cut it. Blanks stay: a traceback is indented."""
+    text = raw[:_MAX_LINE_BYTES].decode("utf-8", "replace").replace("\t", "    ")
+    return cut(visible(text).rstrip(), MAX_LINE_CHARS)
 
 
 @define(eq=False)

@@ -177,7 +177,7 @@ def test_a_page_instead_of_mcp_is_described():
     text = inbound.read_refusal(given, is_connecting=True).describe()
 
     assert text.startswith(
-        "https://host/mcp answered 200 (text/html), so the url in its configuration may be wrong: <html> [31mSign in"
+        "https://host/mcp answered 200 (text/html), so the url in its configuration may be wrong: <html> Sign in"
     )
     assert len(text) < 300
     assert text.isprintable()

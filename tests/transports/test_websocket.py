@@ -367,7 +367,7 @@ async def send_bad_text(rig):
 
 
 ENDS = {
-    "closed": (close_in_order, "the server closed the connection: 1001 GOING_AWAY: going[31m away"),
+    "closed": (close_in_order, "the server closed the connection: 1001 GOING_AWAY: going away"),
     "cut": (close_abruptly, "the connection ended without a word"),
     "garbage": (send_garbage, "the connection was closed: 1002 PROTOCOL_ERROR: "),
     "masked": (send_masked, "the connection was closed: 1002 PROTOCOL_ERROR: client received unexpected masked frame"),
