@@ -31,6 +31,9 @@ from mcp_actors.errors import AuthRequired, CredentialsRefused, McpActorsError, 
 from mcp_actors.protocol.cache import ResponseCache
 from mcp_actors.protocol.clocks import resolve_timeouts
 from mcp_actors.protocol.events import ElicitationCompleted, LogReceived
+from mcp_actors.protocol.features import ROOTS_CHANGED, may_send
+from mcp_actors.protocol.inbound import is_shut_out
+from mcp_actors.protocol.mirrored import mirrors_arguments
 from mcp_actors.protocol.session import SessionSettings
 from mcp_actors.protocol.types import Era
 from mcp_actors.transports.base import Diagnostics
@@ -263,7 +266,7 @@ class Connection:
         except McpActorsError as refused:
             error = self.judged(refused)
             error.server = self.spec.name
-            if wire.gone is None and isinstance(error, AuthRequired | CredentialsRefused) and self._is_shut_out(error):
+            if wire.gone is None and is_shut_out(error, has_helper=self.spec.has_headers_helper):
                 wire.end(error)
             elif self._strikes.note(error) and wire.gone is None:
                 wire.give_up(f"three errors in a row, the last: {error.describe()}")
@@ -284,24 +287,10 @@ class Connection:
         said = "" if said.startswith("HTTP ") else said
         return CredentialsRefused(server=self.spec.name, said=said, http_status=error.http_status)
 
-    def _is_shut_out(self, error: AuthRequired | CredentialsRefused) -> bool:
-        """Whether a refused call means that the whole server is closed to us: it waits for a login (S091, S245).
-
-        403 may be about this one request, unless its headers come from a helper, which was asked again by then.
-        """
-        has_helper = isinstance(self.spec.target, RemoteTarget) and self.spec.target.headers_helper is not None
-        return error.http_status == 401 or has_helper
-
     def roots_changed(self) -> None:
-        """Tell a legacy server that the host's roots changed, if that was declared (F12)."""
-        roots = self._host.capabilities.get("roots")
-        if (
-            self.info is not None
-            and self.info.era is Era.LEGACY
-            and isinstance(roots, dict)
-            and roots.get("listChanged")
-        ):
-            self.notify("notifications/roots/list_changed")
+        """Tell the server that the host's roots changed, where it is to be told (F12)."""
+        if self.info is not None and may_send(ROOTS_CHANGED, self.info, self._host.capabilities):
+            self.notify(ROOTS_CHANGED)
 
     def notify(self, method: str, params: JsonObject | None = None) -> None:
         """Send a notification; nothing is waited for, and none goes out on a connection that has ended."""
@@ -342,13 +331,8 @@ class Connection:
 
     @property
     def is_mirroring(self) -> bool:
-        """Whether marked arguments travel as headers as well (B03): modern servers over HTTP."""
-        return (
-            self.info is not None
-            and self.info.era is Era.MODERN
-            and self._wire is not None
-            and self._wire.transport.is_exchange
-        )
+        """Whether marked arguments travel as headers as well (B03)."""
+        return self._wire is not None and mirrors_arguments(self.info, is_http=self._wire.transport.is_exchange)
 
     def diagnostics(self) -> Diagnostics:
         """What the transport tells of itself; empty before there is one."""

@@ -16,8 +16,8 @@ from attrs import evolve, frozen
 
 from mcp_actors.actors.requests import ask_fully
 from mcp_actors.errors import RpcError
+from mcp_actors.protocol.features import may_become_task
 from mcp_actors.protocol.mirrored import is_marked, mirrored_headers, wants_refresh
-from mcp_actors.protocol.types import Era
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,7 +78,7 @@ async def call_tool(connection: Connection, tool: Tool, arguments: JsonObject, o
         try:
             complete = await ask(headers=_mirrored(connection, tool, arguments))
         except RpcError as error:
-            if not (connection.is_mirroring and wants_refresh(error, is_retry=False)):
+            if not (connection.is_mirroring and wants_refresh(error)):
                 raise
             # The server knows another schema than we: learn it, and call once more with its headers.
             listed = (await connection.lists.refresh("tools")).tools or ()
@@ -129,12 +129,11 @@ async def resume_task(connection: Connection, handle: TaskHandle) -> bytes:
 def _task_params(connection: Connection, tool: Tool) -> JsonObject | None:
     """What a 2025-11-25 call is to become a task with; None where it is to be an ordinary call (G05)."""
     info = connection.info
-    if info is None or info.era is Era.MODERN or b'"taskSupport"' not in tool.definition_bytes:
+    if info is None or not may_become_task(tool.definition_bytes, info):
         return None
     from mcp_actors.protocol.tasks import task_params
 
-    execution = tool.definition.get("execution")
-    return task_params(execution if isinstance(execution, dict) else None, info, wants_task=connection.wants_tasks)
+    return task_params(tool.definition.get("execution"), info, wants_task=connection.wants_tasks)
 
 
 def _mirrored(connection: Connection, tool: Tool, arguments: JsonObject) -> tuple[tuple[str, str], ...]:

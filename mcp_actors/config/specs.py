@@ -241,6 +241,11 @@ class ServerSpec:
         return Batch.REMOTE if isinstance(self.target, RemoteTarget) else Batch.LOCAL
 
     @property
+    def has_headers_helper(self) -> bool:
+        """Whether a program prints its headers (S090)."""
+        return isinstance(self.target, RemoteTarget) and self.target.headers_helper is not None
+
+    @property
     def restart(self) -> RestartType:
         """Restart type: its own, else by transport as in a library (S117, S120)."""
         return self.restart_type or LIBRARY_RESTARTS.type_of(self.batch)

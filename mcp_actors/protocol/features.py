@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from attrs import frozen
 
-from mcp_actors.protocol.revisions import LEGACY, MODERN
+from mcp_actors.protocol.revisions import LEGACY, MODERN, REVISIONS
 from mcp_actors.protocol.types import Era
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LOG_LEVELS",
     "METHODS",
+    "ROOTS_CHANGED",
     "AskForLevel",
     "LogLevelPlan",
     "Method",
@@ -34,6 +35,8 @@ __all__ = [
     "StampLevel",
     "foreign_methods",
     "is_offered",
+    "may_become_task",
+    "may_send",
     "missing_capability",
     "plan_log_level",
     "refuse_method",
@@ -64,6 +67,7 @@ class Method:
 
 _LAST_LEGACY: Final = LEGACY[0]
 _FIRST_MODERN: Final = MODERN[-1]
+ROOTS_CHANGED: Final = "notifications/roots/list_changed"
 # The capability, on both sides, of tasks in the modern era.
 TASKS_EXTENSION: Final = "extensions.io.modelcontextprotocol/tasks"
 
@@ -141,7 +145,7 @@ _ROWS: Final = (
     Method("notifications/cancelled"),
     Method("notifications/progress"),
     Method(
-        "notifications/roots/list_changed",
+        ROOTS_CHANGED,
         until=_LAST_LEGACY,
         needs_ours=("roots.listChanged",),
         instead="modern servers ask for the roots when they need them",
@@ -192,6 +196,17 @@ def missing_capability(method: str, info: ServerInfo, ours: JsonObject | None = 
     if row.needs_ours and not any(is_offered(ours or {}, path) for path in row.needs_ours):
         return row.needs_ours[0]
     return None
+
+
+def may_send(method: str, info: ServerInfo, ours: JsonObject) -> bool:
+    """Whether a server of this revision may be sent this, by what it declared and what we declared to it."""
+    return refuse_method(method, info.revision) is None and missing_capability(method, info, ours) is None
+
+
+def may_become_task(definition: bytes, info: ServerInfo) -> bool:
+    """Whether it is worth reading an undecoded tool, and the rules of `tasks`, before it is called (G05)."""
+    row = REVISIONS.get(info.revision)
+    return row is not None and row.has_core_tasks and b'"taskSupport"' in definition
 
 
 def is_offered(capabilities: JsonObject, path: str) -> bool:

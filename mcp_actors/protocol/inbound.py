@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Final
 
 from attrs import frozen
 
-from mcp_actors.errors import AuthRequired, ConnectFailed, RemoteProtocolError, RpcError, TransportBroken
+from mcp_actors.errors import (
+    AuthRequired,
+    ConnectFailed,
+    CredentialsRefused,
+    RemoteProtocolError,
+    RpcError,
+    TransportBroken,
+)
 from mcp_actors.protocol.events import ElicitationCompleted, ListChanged, LogReceived, ResourceUpdated, TaskChanged
 from mcp_actors.protocol.jsonrpc import (
     ABSENT,
@@ -41,6 +48,7 @@ __all__ = [
     "Fault",
     "Progress",
     "is_outage",
+    "is_shut_out",
     "our_id",
     "read_answer",
     "read_batch",
@@ -220,6 +228,14 @@ def read_refusal(refusal: Refusal, *, is_connecting: bool) -> McpActorsError:
 def is_outage(status: int) -> bool:
     """Whether this HTTP status tells of a passing condition, never of an era (spec_client 3.5, fault 34)."""
     return status >= 500 or status in (408, 425, 429)
+
+
+def is_shut_out(error: McpActorsError, *, has_helper: bool) -> bool:
+    """Whether the failure of one call means that the whole server is closed to us: it waits for a login (S091, S245).
+
+    403 may be about this one request, unless its headers come from a helper, which was asked again by then.
+    """
+    return isinstance(error, AuthRequired | CredentialsRefused) and (error.http_status == 401 or has_helper)
 
 
 def rpc_error_in(refusal: Refusal) -> RpcError | None:

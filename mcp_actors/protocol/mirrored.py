@@ -19,14 +19,24 @@ from attrs import frozen
 
 from mcp_actors.errors import RpcError
 from mcp_actors.protocol.outbound import encode_header_value
+from mcp_actors.protocol.types import Era
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mcp_actors.errors import McpActorsError
     from mcp_actors.jsontypes import Json, JsonObject
+    from mcp_actors.protocol.types import ServerInfo
 
-__all__ = ["MarkedParameter", "is_marked", "marked_parameters", "mirrored_headers", "refuse_schema", "wants_refresh"]
+__all__ = [
+    "MarkedParameter",
+    "is_marked",
+    "marked_parameters",
+    "mirrored_headers",
+    "mirrors_arguments",
+    "refuse_schema",
+    "wants_refresh",
+]
 
 MARK: Final = "x-mcp-header"
 HEADER_PREFIX: Final = "Mcp-Param-"
@@ -56,6 +66,11 @@ class MarkedParameter:
     path: tuple[str, ...]
     header: str
     type: str
+
+
+def mirrors_arguments(info: ServerInfo | None, *, is_http: bool) -> bool:
+    """Whether a server gets arguments in headers at all: modern ones do, over HTTP (B03)."""
+    return is_http and info is not None and info.era is Era.MODERN
 
 
 def is_marked(definition: bytes) -> bool:
@@ -102,9 +117,9 @@ def mirrored_headers(schema: JsonObject, arguments: JsonObject | None) -> tuple[
     return tuple(found)
 
 
-def wants_refresh(error: McpActorsError, *, is_retry: bool) -> bool:
+def wants_refresh(error: McpActorsError) -> bool:
     """Whether to list the tools again and make the call once more with headers of the new schema (rule 3)."""
-    return not is_retry and isinstance(error, RpcError) and error.code == HEADER_MISMATCH
+    return isinstance(error, RpcError) and error.code == HEADER_MISMATCH
 
 
 # ── reading a schema ────────────────────────────────────────────────────────────────────────────────────────────────

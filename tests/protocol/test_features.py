@@ -8,10 +8,13 @@ from mcp_actors.errors import LocalProtocolError
 from mcp_actors.protocol.features import (
     LOG_LEVELS,
     METHODS,
+    ROOTS_CHANGED,
     AskForLevel,
     NoLevels,
     StampLevel,
     is_offered,
+    may_become_task,
+    may_send,
     missing_capability,
     plan_log_level,
     refuse_method,
@@ -106,7 +109,24 @@ def test_completion_is_older_than_its_capability():
 @pytest.mark.parametrize(("ours", "expected"), [({}, "roots.listChanged"), ({"roots": {"listChanged": True}}, None)])
 def test_roots_changes_are_told_when_we_declared_them(ours, expected):
     """``roots/list_changed`` needs a capability of ours (F12)."""
-    assert missing_capability("notifications/roots/list_changed", info(Era.LEGACY), ours) == expected
+    assert missing_capability(ROOTS_CHANGED, info(Era.LEGACY), ours) == expected
+    assert may_send(ROOTS_CHANGED, info(Era.LEGACY), ours) is (expected is None)
+    assert not may_send(ROOTS_CHANGED, info(Era.MODERN), ours)
+
+
+@pytest.mark.parametrize(
+    ("revision", "definition", "expected"),
+    [
+        ("2025-11-25", b'{"execution":{"taskSupport":"required"}}', True),
+        ("2025-11-25", b'{"name":"t"}', False),
+        ("2025-06-18", b'{"execution":{"taskSupport":"required"}}', False),
+        ("2026-07-28", b'{"execution":{"taskSupport":"required"}}', False),
+        ("2099-01-01", b'{"execution":{"taskSupport":"required"}}', False),
+    ],
+)
+def test_only_a_tool_of_core_tasks_is_read_for_them(revision, definition, expected):
+    """Modern servers decide themselves; older ones have no tasks (G05)."""
+    assert may_become_task(definition, ServerInfo(revision, Era.LEGACY)) is expected
 
 
 def test_an_offer_is_an_object_or_true():

@@ -154,7 +154,7 @@ WORDS = [
     (refusal(401, b"key expired"), "the server asks for a login: key expired"),
     (
         refusal(403, b"tenant\x1b[0m suspended"),
-        "the server answered 403 (a login is missing, or a firewall refuses us): tenant[0m suspended",
+        "the server answered 403 (a login is missing, or a firewall refuses us): tenant suspended",
     ),
     (
         refusal(403, IN_BAND),
@@ -251,3 +251,17 @@ def test_params_are_an_object_or_nothing(raw, expected):
             inbound.read_params(raw)
     else:
         assert inbound.read_params(raw) == expected
+
+
+@pytest.mark.parametrize(
+    ("error", "has_helper", "expected"),
+    [
+        (AuthRequired(http_status=401), False, True),
+        (AuthRequired(http_status=403), False, False),
+        (AuthRequired(http_status=403), True, True),
+        (ConnectFailed(reason="down", http_status=401), True, False),
+    ],
+)
+def test_a_refused_call_may_be_the_end_of_all(error, has_helper, expected):
+    """401 is about who we are; 403 may be about one request, unless a helper's headers were renewed (S091, S245)."""
+    assert inbound.is_shut_out(error, has_helper=has_helper) is expected

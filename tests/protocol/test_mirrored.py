@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 
 from mcp_actors.errors import RpcError, TransportClosed
 from mcp_actors.protocol.jsonrpc import encode
-from mcp_actors.protocol.mirrored import is_marked, marked_parameters, mirrored_headers, refuse_schema, wants_refresh
+from mcp_actors.protocol.mirrored import (
+    is_marked,
+    marked_parameters,
+    mirrored_headers,
+    mirrors_arguments,
+    refuse_schema,
+    wants_refresh,
+)
+from mcp_actors.protocol.types import Era, ServerInfo
 
 MARKED = {"type": "string", "x-mcp-header": "X"}
 
@@ -149,10 +157,21 @@ def test_a_mark_is_found_without_decoding():
 
 
 def test_a_header_mismatch_is_worth_one_refresh():
-    """-32020 asks for the list and one more try, no other error does, and no second time (B05)."""
-    mismatch = RpcError(code=-32020, message="HeaderMismatch")
+    """-32020 asks for the list and one more try, no other error does (B05)."""
+    assert wants_refresh(RpcError(code=-32020, message="HeaderMismatch"))
+    assert not wants_refresh(RpcError(code=-32021, message=""))
+    assert not wants_refresh(TransportClosed())
 
-    assert wants_refresh(mismatch, is_retry=False)
-    assert not wants_refresh(mismatch, is_retry=True)
-    assert not wants_refresh(RpcError(code=-32021, message=""), is_retry=False)
-    assert not wants_refresh(TransportClosed(), is_retry=False)
+
+@pytest.mark.parametrize(
+    ("info", "is_http", "expected"),
+    [
+        (ServerInfo("2026-07-28", Era.MODERN), True, True),
+        (ServerInfo("2026-07-28", Era.MODERN), False, False),
+        (ServerInfo("2025-11-25", Era.LEGACY), True, False),
+        (None, True, False),
+    ],
+)
+def test_arguments_are_mirrored_to_modern_servers_over_http(info, is_http, expected):
+    """Nobody else reads such headers (B03)."""
+    assert mirrors_arguments(info, is_http=is_http) is expected
