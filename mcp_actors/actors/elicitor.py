@@ -41,7 +41,7 @@ from mcp_actors.actors.questions import (
 from mcp_actors.elicitation.hook_outcomes import combine, prefill, read_end, revise_answer, settle_question
 from mcp_actors.elicitation.hooks import HookContext, HookEvent, Hooks, hook_input
 from mcp_actors.elicitation.policy import AskPerson, Mode, Policy, Settled, decide, judge_answer
-from mcp_actors.elicitation.queue import Queue
+from mcp_actors.elicitation.queue import Pages, Queue
 from mcp_actors.elicitation.requests import (
     CANCELLED,
     INTERNAL_ERROR,
@@ -69,8 +69,6 @@ logger = logging.getLogger("mcp_actors.elicitor")
 
 # The loop never waits, so this only has to hold what one turn of the scheduler brings.
 MAILBOX_SIZE = 1024
-# URL questions whose completion may still be told; the oldest are forgotten.
-MAX_KNOWN_URLS = 1024
 GONE = {"": "this question is not open any more"}
 
 
@@ -109,8 +107,7 @@ class Elicitor:
         # Maps number -> open question, oldest first.
         self._entries: dict[int, OpenQuestion] = {}
         self._numbers = count(1)
-        # Maps (server, elicitation id) -> whether the server told of its completion; oldest first.
-        self._urls: dict[tuple[str, str], bool] = {}
+        self._pages = Pages()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Take questions and get them answered. Runs until cancelled; what is open then is answered with cancel."""
@@ -183,15 +180,15 @@ class Elicitor:
 
     def _admit(self, question: AskQuestion, envelope: Envelope[ElicitorMessage], nursery: trio.Nursery) -> None:
         request, number = question.request, next(self._numbers)
-        url = (request.server, request.elicitation_id) if request.elicitation_id is not None else None
         entry = OpenQuestion(number, question, envelope, trio.current_time(), request)
         if not self._queue.arrive(number, request.server):
             self._warn(request.server, "asks too much at once; the question was cancelled")
             entry.settle(CANCELLED, "full")
-        elif url is not None and request.stage is Stage.FIRST:
-            self._remember(url)
-        elif url is not None and self._urls.get(url):
-            entry.settle(Answer(Action.ACCEPT), "notice")
+        elif request.stage is Stage.COMPLETION:
+            if self._pages.is_done(request.server, request.elicitation_id):
+                entry.settle(Answer(Action.ACCEPT), "notice")
+        elif request.elicitation_id is not None:
+            self._pages.begin(request.server, request.elicitation_id)
         self._entries[number] = entry
         handlers = self._hooks.select(HookEvent.ELICITATION, request.server) if request.stage is Stage.FIRST else ()
         if not handlers and entry.outcome is None:
@@ -199,22 +196,14 @@ class Elicitor:
             self._decide(entry)
         nursery.start_soon(self._serve, entry, handlers)
 
-    def _remember(self, url: tuple[str, str]) -> None:
-        self._urls.pop(url, None)
-        self._urls[url] = False
-        if len(self._urls) > MAX_KNOWN_URLS:
-            del self._urls[next(iter(self._urls))]
-
     def _complete(self, server: str, elicitation_id: str) -> None:
         """Take a notice; one for an id that is unknown or done is no matter (F10)."""
-        url = (server, elicitation_id)
-        if self._urls.get(url, True):
+        if not self._pages.complete(server, elicitation_id):
             return
-        self._urls[url] = True
         self._report(UrlCompleted(server, elicitation_id))
         for entry in self._entries.values():
             shown = entry.request
-            if shown.stage is Stage.COMPLETION and (shown.server, shown.elicitation_id) == url:
+            if shown.stage is Stage.COMPLETION and (shown.server, shown.elicitation_id) == (server, elicitation_id):
                 entry.give(Answer(Action.ACCEPT), "notice")
 
     def _withdraw(self, entries: Iterator[OpenQuestion]) -> None:
@@ -222,7 +211,7 @@ class Elicitor:
             entry.withdraw()
 
     def _take_answer(self, entry: OpenQuestion | None, answer: Answer) -> Mapping[str, str]:
-        if entry is None or entry.phase is Phase.HOOKS or entry.outcome is not None or entry.given is not None:
+        if entry is None or not entry.takes_answers:
             return GONE
         judged = judge_answer(entry.request, answer)
         if not isinstance(judged, Answer):
@@ -235,19 +224,17 @@ class Elicitor:
     def _decide(self, entry: OpenQuestion) -> None:
         """Ask the policy; let the question wait for a person if that is what it says."""
         request = entry.request
-        # A prepared consent says that the page is seen to as well: nobody is there to say so later.
-        if request.stage is Stage.FIRST or self.policy.mode is Mode.ANSWERS:
-            match decide(self.policy, request, has_prompter=self._prompter is not None):
-                case Settled(answer, reason):
-                    entry.settle(answer, "policy")
-                    logger.debug("[MCP:%s] = %s: %s", request.server, answer.action, reason)
-                    if answer.action is not Action.ACCEPT:
-                        self._warn(request.server, f"its question was answered with {answer.action}: {reason}")
-                    return
-                case AskPerson(shown, notes):
-                    entry.request = shown
-                    for note in notes:
-                        self._warn(request.server, note)
+        match decide(self.policy, request, has_prompter=self._prompter is not None):
+            case Settled(answer, reason):
+                entry.settle(answer, "policy")
+                logger.debug("[MCP:%s] = %s: %s", request.server, answer.action, reason)
+                if answer.action is not Action.ACCEPT:
+                    self._warn(request.server, f"its question was answered with {answer.action}: {reason}")
+                return
+            case AskPerson(shown, notes):
+                entry.request = shown
+                for note in notes:
+                    self._warn(request.server, note)
         entry.phase = Phase.WAITING
         if entry.question.clock is not None:
             entry.question.clock.pause()

@@ -46,6 +46,11 @@ class OpenQuestion:
     scope: trio.CancelScope = field(factory=trio.CancelScope)
     dialog: trio.CancelScope = field(factory=trio.CancelScope)
 
+    @property
+    def takes_answers(self) -> bool:
+        """Whether a person may still answer: hooks come first, and one answer is enough."""
+        return self.phase is not Phase.HOOKS and self.outcome is None and self.given is None
+
     def settle(self, outcome: Outcome, by: str) -> None:
         """Say what is sent; the first to say so wins."""
         if self.outcome is None:

@@ -18,7 +18,7 @@ from attrs import evolve, field, frozen
 
 from mcp_actors.elicitation.answers import fill_form
 from mcp_actors.elicitation.fields import Form
-from mcp_actors.elicitation.requests import DECLINED, Action, Answer, InputRequest, Kind
+from mcp_actors.elicitation.requests import DECLINED, Action, Answer, InputRequest, Kind, Stage
 from mcp_actors.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -92,9 +92,14 @@ class AskPerson:
 def decide(policy: Policy, request: InputRequest, *, has_prompter: bool) -> Settled | AskPerson:
     """Decide who answers a question.
 
+    Whether a page is done is a person's or the server's to say; only a prepared consent says it in advance, since with
+    it nobody is there to say so later.
+
     Source:
         S287, S293, S300, E03, E04.
     """
+    if request.stage is Stage.COMPLETION and policy.mode is not Mode.ANSWERS:
+        return AskPerson(request)
     shown = request
     notes: tuple[str, ...] = ()
     if policy.refuses_secrets and request.form is not None and request.form.secret_fields:

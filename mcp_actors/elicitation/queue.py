@@ -1,6 +1,7 @@
 """Owns the order in which a person is asked: first come, first served over all servers, one dialog at a time (S287).
 
-What this is not: the questions. They are numbers here, given in the order of arrival.
+What this is not: the questions. They are numbers here, given in the order of arrival; of pages it is known besides
+whether their server said that they are done.
 
 Rule 1: a question counts against the caps from its arrival until it is answered, also while hooks look at it.
 Rule 2: a dialog opens when no other is open, for the oldest question that waits. A question that hooks still look at
@@ -9,9 +10,14 @@ holds up nobody.
 
 from __future__ import annotations
 
+from typing import Final
+
 from attrs import define, field
 
-__all__ = ["Queue"]
+__all__ = ["Pages", "Queue"]
+
+# Pages whose completion may still be told; the oldest are forgotten.
+MAX_PAGES: Final = 1024
 
 
 @define(eq=False)
@@ -59,3 +65,31 @@ class Queue:
         self.current = min(self._waiting)
         self._waiting.discard(self.current)
         return self.current
+
+
+@define(eq=False)
+class Pages:
+    """The pages that people were asked to visit, by server and elicitation id (F10)."""
+
+    # Maps page -> whether its server told of its completion; oldest first.
+    _is_done: dict[tuple[str, str], bool] = field(factory=dict, init=False)
+
+    def begin(self, server: str, elicitation_id: str) -> None:
+        """A person is asked to visit it, for the first time or again."""
+        page = (server, elicitation_id)
+        self._is_done.pop(page, None)
+        self._is_done[page] = False
+        if len(self._is_done) > MAX_PAGES:
+            del self._is_done[next(iter(self._is_done))]
+
+    def complete(self, server: str, elicitation_id: str) -> bool:
+        """Take a server's notice; False: the page is unknown or done, and the notice no matter."""
+        page = (server, elicitation_id)
+        if self._is_done.get(page, True):
+            return False
+        self._is_done[page] = True
+        return True
+
+    def is_done(self, server: str, elicitation_id: str | None) -> bool:
+        """Whether its server said so already."""
+        return elicitation_id is not None and self._is_done.get((server, elicitation_id), False)

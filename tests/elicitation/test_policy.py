@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 
 from mcp_actors.elicitation.fields import Field, FieldType, Form
 from mcp_actors.elicitation.policy import (
@@ -15,7 +16,7 @@ from mcp_actors.elicitation.policy import (
     judge_answer,
     read_answers,
 )
-from mcp_actors.elicitation.requests import CANCELLED, DECLINED, Action, Answer, InputRequest, Kind
+from mcp_actors.elicitation.requests import CANCELLED, DECLINED, Action, Answer, InputRequest, Kind, Stage
 from mcp_actors.elicitation.urls import JudgedUrl
 from mcp_actors.errors import ConfigError
 
@@ -90,6 +91,16 @@ def test_a_person_is_asked():
 def test_without_anybody_the_answer_is_decline():
     """No prompter means decline (S293)."""
     assert decide(Policy(), form(), has_prompter=False) == Settled(DECLINED, "there is nobody to ask")
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_only_a_prepared_consent_says_that_a_page_is_done(mode):
+    """Else it is a person's or the server's to say, also where nobody was to be asked for consent (F10)."""
+    request = evolve(URL, stage=Stage.COMPLETION)
+
+    decision = decide(evolve(ANSWERS, mode=mode), request, has_prompter=False)
+
+    assert isinstance(decision, Settled if mode is Mode.ANSWERS else AskPerson)
 
 
 def test_a_secret_that_is_optional_is_left_out():

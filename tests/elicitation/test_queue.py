@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_actors.elicitation.queue import Queue
+from mcp_actors.elicitation.queue import MAX_PAGES, Pages, Queue
 
 
 def test_the_oldest_question_comes_first():
@@ -77,3 +77,31 @@ def test_whatever_happens_at_most_one_has_the_turn(moves):
         queue.leave(number)
     assert len(queue) == 0
     assert queue.next_turn() is None
+
+
+def test_a_notice_counts_once_for_a_page_that_is_visited():
+    """Of an unknown page, of another server's or for the second time it is no matter; a new visit needs a new one."""
+    pages = Pages()
+    pages.begin("s", "1")
+
+    assert not pages.is_done("s", "1")
+    assert [pages.complete(*page) for page in [("s", "2"), ("t", "1"), ("s", "1"), ("s", "1")]] == [
+        False,
+        False,
+        True,
+        False,
+    ]
+    assert pages.is_done("s", "1")
+    assert not pages.is_done("s", None)
+    pages.begin("s", "1")
+    assert not pages.is_done("s", "1")
+
+
+def test_old_pages_are_forgotten():
+    """What is remembered is bounded; the page that was visited longest ago goes."""
+    pages = Pages()
+    for number in range(MAX_PAGES + 1):
+        pages.begin("s", str(number))
+
+    assert not pages.complete("s", "0")
+    assert pages.complete("s", "1")
