@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import trio
 from attrs import evolve
 
-from mcp_actors.actors.exits import bare_errors
 from mcp_actors.actors.hosting import Host
 from mcp_actors.actors.house import keep_house, stop_bound
 from mcp_actors.actors.messages import (
@@ -40,6 +39,7 @@ from mcp_actors.fleet.opener import Opener
 from mcp_actors.fleet.server import Server
 from mcp_actors.fleet.sleeping import keep_awake
 from mcp_actors.fleet.waking import Waker
+from mcp_actors.groups import bare_errors
 from mcp_actors.tools.results import ToolResult
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import trio
 
-from mcp_actors.actors.exits import lone_error
 from mcp_actors.errors import RpcError
+from mcp_actors.groups import bare_errors
 from mcp_actors.protocol.mrtr import Complete
 from mcp_actors.protocol.server_asks import ELICITATION, has_mode
 
@@ -67,12 +67,10 @@ async def answers_to(answering: Answering, questions: Sequence[InputRequest]) ->
     async def answer(question: InputRequest) -> None:
         answers[question.key] = await answering.result(question.method, question.params)
 
-    try:
+    with bare_errors():
         async with trio.open_nursery() as nursery:
             for question in questions:
                 nursery.start_soon(answer, question)
-    except BaseExceptionGroup as group:
-        raise lone_error(group) from None
     return {question.key: answers[question.key] for question in questions}
 
 

@@ -19,6 +19,7 @@ import trio
 from attrs import define, field
 
 from mcp_actors.errors import AuthFailed
+from mcp_actors.groups import bare_errors
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -76,22 +77,11 @@ class Landing:
         self._state = _fields(url).get("state")
         self._arrived.clear()
         self._event = trio.Event()
-        failures: list[Exception] = []
-
-        async def go() -> None:
-            try:
-                await self._go(url, self)
-            except Exception as exc:  # noqa: BLE001 - carried out of the nursery bare, below
-                failures.append(exc)
-                self._event.set()
-
-        with trio.move_on_after(self._timeout):
+        with trio.move_on_after(self._timeout), bare_errors():
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(go)
+                nursery.start_soon(self._go, url, self)
                 await self._event.wait()
                 nursery.cancel_scope.cancel()
-        if failures:
-            raise failures[0]
         if self._arrived:
             return self._arrived[0]
         raise AuthFailed(reason=f"nobody finished the sign-in within {self._timeout / 60:g} minutes")
@@ -141,19 +131,16 @@ async def open_landing(
         async with limit:
             await _serve(stream, landing)
 
-    failure: Exception | None = None
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(trio.serve_listeners, serve, listeners)
-        try:
-            yield landing
-        except Exception as exc:  # noqa: BLE001 - the block's own exception leaves bare, below
-            failure = exc
-        if landing.is_shown is not None:
-            with trio.move_on_after(0.5):  # let the last page reach its reader
-                await landing.is_shown.wait()
-        nursery.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
+    with bare_errors():
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(trio.serve_listeners, serve, listeners)
+            try:
+                yield landing
+            finally:
+                if landing.is_shown is not None:
+                    with trio.move_on_after(0.5):  # let the last page reach its reader
+                        await landing.is_shown.wait()
+                nursery.cancel_scope.cancel()
 
 
 async def _bind(fixed: str | None, preferred: str | None) -> tuple[list[trio.SocketListener], str]:

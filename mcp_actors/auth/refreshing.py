@@ -72,7 +72,7 @@ async def finish_soon(work: Callable[[], Awaitable[T]], grace: float = GRACE) ->
         with scope:
             try:
                 results.append(await work())
-            except Exception as exc:  # noqa: BLE001 - carried out of the nursery bare, below
+            except Exception as exc:  # noqa: BLE001 - for the asker, if it still waits
                 failures.append(exc)
         is_done.set()
 

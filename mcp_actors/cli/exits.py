@@ -20,8 +20,10 @@ from __future__ import annotations
 import traceback
 from typing import TYPE_CHECKING, Final
 
+from mcp_actors.groups import leaves
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 __all__ = [
     "CONFIG",
@@ -76,15 +78,6 @@ _CODES: Final[Mapping[str, int]] = {
 }
 # When a group holds several, the first of these decides.
 _PRECEDENCE: Final = (INTERRUPTED, USAGE, CONFIG, LOGIN, TIMED_OUT, FAILED)
-
-
-def leaves(error: BaseException) -> Iterator[BaseException]:
-    """Yield what a group holds, flattened, in order; an exception that is no group is its own leaf."""
-    if isinstance(error, BaseExceptionGroup):
-        for member in error.exceptions:
-            yield from leaves(member)
-    else:
-        yield error
 
 
 def _known_code(error: BaseException) -> int | None:

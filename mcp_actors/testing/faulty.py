@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import trio
 from attrs import define, evolve, field
 
-from mcp_actors.errors import TransportBroken
+from mcp_actors.errors import McpActorsError, TransportBroken
+from mcp_actors.groups import bare_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -109,16 +110,17 @@ class FaultyTransport:
             As the inner transport.
         """
         faulty = _FaultySink(self, sink)
-        with trio.CancelScope() as life:
+        with trio.CancelScope() as life, bare_errors():
             async with trio.open_nursery() as helpers:
                 helpers.start_soon(self._watch, life, sink)
                 helpers.start_soon(faulty.pump)
-                failure = await _caught(self.inner, faulty, task_status)
-                if failure is not None and not self._cut.is_set():
-                    faulty.flush()
+                try:
+                    await self.inner.run(faulty, task_status=task_status)
+                except McpActorsError:
+                    if not self._cut.is_set():
+                        faulty.flush()
+                    raise
                 helpers.cancel_scope.cancel()
-            if failure is not None:
-                raise failure
         if self._cut.is_set():
             raise TransportBroken(reason=CUT_REASON)
 
@@ -183,15 +185,6 @@ class FaultyTransport:
         await self._cut.wait()
         sink.ended(TransportBroken(reason=CUT_REASON))
         life.cancel()
-
-
-async def _caught(inner: Transport, sink: Sink, task_status: trio.TaskStatus[None]) -> Exception | None:
-    """Run `inner` and return what it raised, so that no nursery wraps it."""
-    try:
-        await inner.run(sink, task_status=task_status)
-    except Exception as exc:  # noqa: BLE001 - it is raised again outside the nursery
-        return exc
-    return None
 
 
 @define(eq=False)

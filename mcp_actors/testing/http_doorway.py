@@ -17,6 +17,8 @@ import h11
 import trio
 from attrs import define, field, frozen
 
+from mcp_actors.groups import bare_errors
+
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 
@@ -182,16 +184,11 @@ async def open_http_doorway(
     """
     listeners = await trio.open_tcp_listeners(port, host="127.0.0.1")
     doorway = _Doorway(decide, limits or DoorwayLimits())
-    failure: Exception | None = None
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(trio.serve_listeners, doorway.serve_connection, listeners)
-        try:
+    with bare_errors():
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(trio.serve_listeners, doorway.serve_connection, listeners)
             yield int(listeners[0].socket.getsockname()[1])
-        except Exception as exc:  # noqa: BLE001 (the block's own exception leaves bare, below)
-            failure = exc
-        nursery.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
+            nursery.cancel_scope.cancel()
 
 
 @frozen
@@ -309,15 +306,10 @@ async def _run_watched(run: Stream, responder: Responder, stream: trio.SocketStr
                 nursery.cancel_scope.cancel()
                 return
 
-    failure: Exception | None = None
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(watch)
-        try:
+    with bare_errors():
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(watch)
             await run(responder)
-        except Exception as exc:  # noqa: BLE001 (carried out of the nursery bare, below)
-            failure = exc
-        nursery.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
+            nursery.cancel_scope.cancel()
     if has_hung_up or responder.is_aborted or not responder.is_started:
         raise _Aborted

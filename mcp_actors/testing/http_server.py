@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 import trio
 from attrs import define, field
 
+from mcp_actors.groups import bare_errors
 from mcp_actors.protocol.jsonrpc import encode
 from mcp_actors.testing.http_doorway import (
     HttpAnswer,
@@ -63,18 +64,15 @@ async def open_http_server(
         On exit every connection is closed and every handler cancelled.
     """
     options = options or HttpOptions()
-    failure: Exception | None = None
-    async with trio.open_nursery() as nursery:
-        house = _House(server, options, nursery)
-        try:
-            async with open_http_doorway(house.decide, port=port, limits=options.limits) as bound:
-                yield f"http://127.0.0.1:{bound}/{'mcp' if isinstance(server, ScriptedServer) else 'm'}"
-        except Exception as exc:  # noqa: BLE001 (the block's own exception leaves bare, below)
-            failure = exc
-        house.close()
-        nursery.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
+    with bare_errors():
+        async with trio.open_nursery() as nursery:
+            house = _House(server, options, nursery)
+            try:
+                async with open_http_doorway(house.decide, port=port, limits=options.limits) as bound:
+                    yield f"http://127.0.0.1:{bound}/{'mcp' if isinstance(server, ScriptedServer) else 'm'}"
+            finally:
+                house.close()
+                nursery.cancel_scope.cancel()
 
 
 @define(eq=False)

@@ -7,7 +7,7 @@ import trio
 
 from mcp_actors import errors
 from mcp_actors.cli import exits
-from mcp_actors.cli.exits import code_of, code_of_state, explain, leaves
+from mcp_actors.cli.exits import code_of, code_of_state, explain
 
 LOGIN = errors.AuthRequired()
 CONFIG = errors.ConfigError(reason="no such file", file="x.json")
@@ -59,13 +59,6 @@ def test_code_of(error, code):
 def test_code_of_state(state, reason, code):
     """A server that takes no calls has the exit code that its state, else its reason, means."""
     assert code_of_state(state, reason) == code
-
-
-def test_leaves_flatten_in_order():
-    """Groups in groups come apart in order."""
-    one, two, three = ValueError("1"), ValueError("2"), ValueError("3")
-
-    assert list(leaves(ExceptionGroup("a", [ExceptionGroup("b", [one, two]), three]))) == [one, two, three]
 
 
 def test_explain_says_each_once():

@@ -1,0 +1,38 @@
+"""Owns the way out of exception groups: what they hold, and how a lone error leaves a nursery without its wrapping.
+
+What this is not: a verdict; which of several errors is the cause is `actors.exits`' to say.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["bare_errors", "leaves"]
+
+
+def leaves(error: BaseException) -> Iterator[BaseException]:
+    """Yield what a group holds, flattened, in order; an exception that is no group is its own leaf."""
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from leaves(inner)
+    else:
+        yield error
+
+
+@contextmanager
+def bare_errors() -> Iterator[None]:
+    """Raise the single error inside nested groups in their stead; a group of several goes on as it is.
+
+    Around a nursery: it wraps even one failure of its body (S419).
+    """
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        found = list(leaves(group))
+        if len(found) > 1:
+            raise
+        raise found[0] from found[0].__cause__

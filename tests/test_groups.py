@@ -1,0 +1,60 @@
+"""Tests of `groups`."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+
+from mcp_actors.groups import bare_errors, leaves
+
+
+def test_leaves_flatten_in_order():
+    """Groups in groups come apart in order."""
+    one, two, three = ValueError("1"), ValueError("2"), ValueError("3")
+
+    assert list(leaves(ExceptionGroup("a", [ExceptionGroup("b", [one, two]), three]))) == [one, two, three]
+    assert list(leaves(one)) == [one]
+
+
+@pytest.mark.parametrize("depth", [0, 1, 3])
+def test_a_lone_error_comes_out_bare(depth):
+    """However deep it is wrapped; its own cause stays, and a traceback shows no group."""
+    error: Exception = ValueError("x")
+    error.__cause__ = cause = KeyError("y")
+    wrapped = error
+    for _ in range(depth):
+        wrapped = ExceptionGroup("g", [wrapped])
+
+    with pytest.raises(ValueError, match="x") as caught, bare_errors():
+        raise wrapped
+
+    assert (caught.value, caught.value.__cause__) == (error, cause)
+
+
+def test_several_errors_stay_together():
+    """None of them is lost."""
+    group = ExceptionGroup("g", [ValueError("1"), KeyError("2")])
+
+    with pytest.raises(ExceptionGroup) as caught, bare_errors():
+        raise group
+
+    assert caught.value is group
+
+
+@pytest.mark.parametrize("is_body", [False, True])
+async def test_a_nursery_gives_the_error_of_its_body_or_of_a_task(is_body):
+    """What the error cancelled on its way adds nothing to it."""
+
+    async def work(is_failing: bool) -> None:
+        if is_failing:
+            raise ValueError("x")
+        await trio.sleep_forever()
+
+    async def use() -> None:
+        with bare_errors():
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(work, not is_body)
+                await work(is_body)
+
+    with pytest.raises(ValueError, match="x"):
+        await use()
