@@ -118,7 +118,7 @@ def main() -> int:
 
     def change() -> object:
         tools = tools_from_items(changed, items_of(results[changed])).tools
-        after = fleet.replace_server(changed, tools)
+        after = fleet.replace_servers({changed: tools})
         return after.tools, list_for_model(after, previous=listing).views
 
     one = best_of(change, options.repeat * 3)

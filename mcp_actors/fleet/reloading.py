@@ -15,7 +15,7 @@ Rules.
 from __future__ import annotations
 
 import logging
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -28,12 +28,12 @@ from mcp_actors.files.loading import CHOICES_FILE, MANAGED_FILE, PROJECT_FILE
 from mcp_actors.files.places import Places
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable
     from types import ModuleType
 
     from mcp_actors.fleet.configured import Fleet
 
-__all__ = ["DEBOUNCE", "keep_reloading", "reload", "take_prints", "watch_config", "watched_files"]
+__all__ = ["DEBOUNCE", "keep_reloading", "reload", "take_prints", "watched_files"]
 
 logger = logging.getLogger("mcp_actors.runtime")
 
@@ -120,15 +120,6 @@ async def keep_reloading(
             if seen != prints:
                 prints = await _quiet(runtime, seen, debounce)
                 nursery.start_soon(then, runtime)
-
-
-@asynccontextmanager
-async def watch_config(runtime: Fleet) -> AsyncIterator[None]:
-    """Reload while the block runs whenever a file that counts changes. See `keep_reloading`."""
-    async with trio.open_nursery() as nursery:
-        await nursery.start(keep_reloading, runtime)
-        yield
-        nursery.cancel_scope.cancel()
 
 
 def watched_files(runtime: Fleet) -> tuple[Path, ...]:

@@ -2,10 +2,13 @@
 
 What this is not: their answers' content; a handler elsewhere makes that. Ids of the server and ids of ours are two
 different worlds: equal ones are no conflict (fault 75).
+
+Rule 1: an answer to a request that belongs to a task of 2025-11-25 names that task (a MUST of it; G05).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from attrs import define, field, frozen
@@ -13,10 +16,12 @@ from attrs import define, field, frozen
 from mcp_actors.errors import RemoteProtocolError
 from mcp_actors.protocol.events import ServerRequestReceived
 from mcp_actors.protocol.inbound import Blame, Fault, read_params
+from mcp_actors.protocol.outbound import META_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
+    from mcp_actors.jsontypes import JsonObject
     from mcp_actors.protocol.types import RequestId
 
 __all__ = ["Asks", "Due", "Pong", "Refuse"]
@@ -24,6 +29,7 @@ __all__ = ["Asks", "Due", "Pong", "Refuse"]
 METHOD_NOT_FOUND: Final = -32601
 INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
+RELATED_TASK: Final = META_PREFIX + "related-task"
 
 
 @frozen
@@ -53,8 +59,8 @@ class Asks:
     handled_methods: AbstractSet[str]
     # A server that asks faster than people answer is refused beyond this.
     max_open: int
-    # Maps id -> method, oldest first.
-    open: dict[RequestId, str] = field(factory=dict, init=False)
+    # Maps id -> the task that it belongs to, None for most; oldest first.
+    open: dict[RequestId, str | None] = field(factory=dict, init=False)
 
     def receive(self, request_id: object, method: str, params: bytes, *, is_ready: bool) -> Due:
         """Decide what a request of the server is due: every one gets exactly one answer (fault 75).
@@ -77,9 +83,24 @@ class Asks:
             decoded = read_params(params)
         except RemoteProtocolError:
             return Refuse(request_id, INVALID_PARAMS, "Invalid params")
-        self.open[request_id] = method
+        self.open[request_id] = _task_of(decoded)
         return ServerRequestReceived(request_id, method, decoded)
+
+    def mark(self, request_id: RequestId, answer: JsonObject) -> JsonObject:
+        """The answer as it is sent (rule 1)."""
+        task_id = self.open.get(request_id)
+        if task_id is None:
+            return answer
+        meta = answer.get("_meta")
+        return {**answer, "_meta": {**(meta if isinstance(meta, Mapping) else {}), RELATED_TASK: {"taskId": task_id}}}
 
     def close(self, request_id: object) -> bool:
         """Take a request out of the table; False when it is not in it (any more)."""
-        return isinstance(request_id, int | str) and self.open.pop(request_id, None) is not None
+        return isinstance(request_id, int | str) and self.open.pop(request_id, False) is not False
+
+
+def _task_of(params: JsonObject) -> str | None:
+    meta = params.get("_meta")
+    related = meta.get(RELATED_TASK) if isinstance(meta, Mapping) else None
+    task_id = related.get("taskId") if isinstance(related, Mapping) else None
+    return task_id if isinstance(task_id, str) else None

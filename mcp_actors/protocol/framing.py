@@ -34,11 +34,6 @@ class LineFramer:
     _is_over: bool = field(default=False, init=False)
 
     @property
-    def pending_bytes(self) -> int:
-        """How much of an unfinished line is held."""
-        return len(self._pending)
-
-    @property
     def is_over(self) -> bool:
         """Whether a line broke the bound: the next `feed` raises, if the last one did not."""
         return self._is_over

@@ -182,7 +182,7 @@ class Session(Generic[W]):
         """
         if request_id not in self._asks.open:
             return None
-        frame = self._composer.compose_answer(request_id, result)
+        frame = self._composer.compose_answer(request_id, self._asks.mark(request_id, result))
         self._asks.close(request_id)
         return frame
 

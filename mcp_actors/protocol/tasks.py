@@ -25,7 +25,6 @@ from mcp_actors.errors import McpActorsError, RemoteProtocolError, RpcError, Tas
 from mcp_actors.protocol.inbound import read_error
 from mcp_actors.protocol.jsonrpc import NULL, decode, raw_members
 from mcp_actors.protocol.mrtr import InputRequest, read_questions
-from mcp_actors.protocol.outbound import META_PREFIX
 from mcp_actors.protocol.revisions import REVISIONS
 
 if TYPE_CHECKING:
@@ -40,12 +39,9 @@ __all__ = [
     "TaskHandle",
     "TaskInput",
     "TaskStep",
-    "related_task",
     "task_params",
-    "with_related_task",
 ]
 
-RELATED_TASK: Final = META_PREFIX + "related-task"
 INVALID_PARAMS: Final = -32602
 
 DEFAULT_POLL: Final = 1.0
@@ -298,14 +294,13 @@ def _seconds(value: Json, unit: float) -> float | None:
 # ── the wire of 2025-11-25 ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def task_params(execution: Json, info: ServerInfo, *, wants_task: bool, ttl: float | None = None) -> JsonObject | None:
+def task_params(execution: Json, info: ServerInfo, *, wants_task: bool) -> JsonObject | None:
     """Decide whether a call of 2025-11-25 asks to become a task.
 
     Args:
         execution: of the tool's definition, as sent.
         info: what the server declared.
         wants_task: the caller would rather have a task where it may choose.
-        ttl: seconds that the server should keep it.
 
     Returns:
         What goes under ``task`` in the params of the call; None for a plain call. Modern servers decide themselves.
@@ -319,7 +314,7 @@ def task_params(execution: Json, info: ServerInfo, *, wants_task: bool, ttl: flo
     support = execution.get("taskSupport") if isinstance(execution, Mapping) else None
     if support != "required" and not (support == "optional" and wants_task):
         return None
-    return {} if ttl is None else {"ttl": round(ttl * 1000)}
+    return {}
 
 
 def _takes_tasks(capabilities: Json) -> bool:
@@ -327,17 +322,3 @@ def _takes_tasks(capabilities: Json) -> bool:
     for name in ("tasks", "requests", "tools", "call"):
         value = value.get(name) if isinstance(value, Mapping) else None
     return value is not None and value is not False
-
-
-def related_task(params: JsonObject) -> str | None:
-    """Read which task a message of the server belongs to; None when it names none."""
-    meta = params.get("_meta")
-    related = meta.get(RELATED_TASK) if isinstance(meta, Mapping) else None
-    task_id = related.get("taskId") if isinstance(related, Mapping) else None
-    return task_id if isinstance(task_id, str) else None
-
-
-def with_related_task(answer: JsonObject, task_id: str) -> JsonObject:
-    """Mark an answer as belonging to a task: a MUST on every message about it (G05)."""
-    meta = answer.get("_meta")
-    return {**answer, "_meta": {**(meta if isinstance(meta, Mapping) else {}), RELATED_TASK: {"taskId": task_id}}}

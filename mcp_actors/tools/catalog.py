@@ -195,12 +195,12 @@ class Catalog:
     # Maps server -> what it offers.
     _by_server: Mapping[str, _Offer] = field(factory=dict, repr=False, alias="by_server")
 
-    def replace_server(self, server: str, tools: Iterable[Tool]) -> Catalog:
-        """Give the catalog in which `server` offers `tools` and nothing else (S367)."""
-        return self.replace_servers({server: tools})
-
     def replace_servers(self, changes: Mapping[str, Iterable[Tool] | None]) -> Catalog:
-        """Apply all changes of a publish window at once (S368). Maps server -> its tools, None where it is gone."""
+        """Apply all changes of a publish window at once (S367, S368).
+
+        Args:
+            changes: server -> its tools, and nothing else of it; None where it is gone, unknown ones are no error.
+        """
         by_server = dict(self._by_server)
         for server, tools in changes.items():
             if tools is None:
@@ -208,10 +208,6 @@ class Catalog:
             else:
                 by_server[server] = _Offer(tuple(tools))
         return evolve(self, by_server=by_server)
-
-    def remove_server(self, server: str) -> Catalog:
-        """Give the catalog without the tools of `server`; unknown servers are no error."""
-        return self.replace_servers({server: None})
 
     def with_order(self, order: Sequence[str]) -> Catalog:
         """Give the catalog in which the servers have this order and precedence, first wins."""

@@ -67,3 +67,25 @@ def test_open_requests_are_bounded():
     dues = [asks.receive(number, "roots/list", b"", is_ready=True) for number in range(3)]
 
     assert [type(due) for due in dues] == [ServerRequestReceived, ServerRequestReceived, Refuse]
+
+
+KEY = "io.modelcontextprotocol/related-task"
+
+
+@pytest.mark.parametrize(
+    ("meta", "expected"),
+    [
+        (b'{"%s":{"taskId":"t1"}}' % KEY.encode(), {"k": 1, KEY: {"taskId": "t1"}}),
+        (b'{"%s":{"taskId":5}}' % KEY.encode(), {"k": 1}),
+        (b'{"%s":"t1"}' % KEY.encode(), {"k": 1}),
+        (b"[]", {"k": 1}),
+        (b"{}", {"k": 1}),
+    ],
+)
+def test_an_answer_names_the_task_of_its_request(meta, expected):
+    """A MUST on all messages about a task; other `_meta` of the answer stays (G05)."""
+    asks = Asks(HANDLED, 10)
+    asks.receive(1, "roots/list", b'{"_meta":%s}' % meta, is_ready=True)
+
+    assert asks.mark(1, {"roots": [], "_meta": {"k": 1}}) == {"roots": [], "_meta": expected}
+    assert asks.mark(2, {"roots": []}) == {"roots": []}

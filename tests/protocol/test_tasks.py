@@ -20,9 +20,7 @@ from mcp_actors.protocol.tasks import (
     TaskFinished,
     TaskHandle,
     TaskInput,
-    related_task,
     task_params,
-    with_related_task,
 )
 from mcp_actors.protocol.types import Era, ServerInfo
 
@@ -355,15 +353,3 @@ def test_a_task_is_asked_for_where_both_sides_take_it(execution, revision, capab
     info = ServerInfo(revision, Era.MODERN if revision == NEW else Era.LEGACY, capabilities)
 
     assert task_params(execution, info, wants_task=wants) == expected
-    if expected is not None:
-        assert task_params(execution, info, wants_task=wants, ttl=60.5) == {"ttl": 60_500}
-
-
-def test_messages_about_a_task_name_it():
-    """The related task is read from requests of the server and put on our answers; other `_meta` stays (G05)."""
-    marked = with_related_task({"action": "decline", "_meta": {"k": 1}}, "t1")
-
-    assert marked["_meta"] == {"k": 1, "io.modelcontextprotocol/related-task": {"taskId": "t1"}}
-    assert related_task(marked) == "t1"
-    assert related_task({}) is None
-    assert related_task({"_meta": {"io.modelcontextprotocol/related-task": {"taskId": 5}}}) is None

@@ -130,21 +130,21 @@ def test_a_definition_that_is_broken_inside_is_the_servers_fault() -> None:
 
 def test_a_change_gives_a_new_catalog() -> None:
     """A reader may keep the catalog that it has."""
-    before = Catalog(("a", "b")).replace_server("a", tools("a", "x"))
+    before = Catalog(("a", "b")).replace_servers({"a": tools("a", "x")})
 
-    after = before.replace_server("a", tools("a", "y")).replace_server("b", tools("b", "z"))
+    after = before.replace_servers({"a": tools("a", "y")}).replace_servers({"b": tools("b", "z")})
 
     assert list(before.tools) == ["mcp__a__x"]
     assert list(after.tools) == ["mcp__a__y", "mcp__b__z"]
-    assert after.remove_server("a").remove_server("nobody").servers == ("b",)
+    assert after.replace_servers({"a": None}).replace_servers({"nobody": None}).servers == ("b",)
 
 
 def test_a_server_whose_name_begins_like_another_stays() -> None:
     """Replacing or removing `git` leaves `github` alone (S177, S367)."""
-    catalog = Catalog().replace_server("git", tools("git", "log")).replace_server("github", tools("github", "issues"))
+    catalog = Catalog().replace_servers({"git": tools("git", "log"), "github": tools("github", "issues")})
 
-    assert list(catalog.remove_server("git").tools) == ["mcp__github__issues"]
-    assert list(catalog.replace_server("git", ()).tools) == ["mcp__github__issues"]
+    assert list(catalog.replace_servers({"git": None}).tools) == ["mcp__github__issues"]
+    assert list(catalog.replace_servers({"git": ()}).tools) == ["mcp__github__issues"]
 
 
 @pytest.mark.parametrize("arrival", list(itertools.permutations(["b", "a", "extra-2", "extra-1"])))
@@ -152,7 +152,7 @@ def test_order_does_not_depend_on_arrival(arrival: tuple[str, ...]) -> None:
     """Servers stand in the order of the configuration, tools in their server's (invariant 10)."""
     catalog = Catalog(("b", "absent", "a"))
     for server in arrival:
-        catalog = catalog.replace_server(server, tools(server, "z", "y"))
+        catalog = catalog.replace_servers({server: tools(server, "z", "y")})
 
     assert catalog.servers == ("b", "a", "extra-1", "extra-2")
     assert list(catalog.tools) == [f"mcp__{server}__{name}" for server in catalog.servers for name in "zy"]
@@ -180,7 +180,7 @@ def test_a_collision_ends_with_its_winner() -> None:
     """When the winner leaves, the other answers to the name."""
     catalog = Catalog(("a.b", "a_b")).replace_servers({"a.b": tools("a.b", "t"), "a_b": tools("a_b", "t")})
 
-    after = catalog.remove_server("a.b")
+    after = catalog.replace_servers({"a.b": None})
 
     assert after.tools["mcp__a_b__t"].server == "a_b"
     assert after.collisions == ()
@@ -233,7 +233,7 @@ def test_nearest(name: str, expected: tuple[str, ...]) -> None:
 
 def test_a_catalog_describes_itself() -> None:
     """The repr is a status line."""
-    assert repr(Catalog().replace_server("a", tools("a", "x", "y"))) == "<Catalog 2 tools of 1 servers>"
+    assert repr(Catalog().replace_servers({"a": tools("a", "x", "y")})) == "<Catalog 2 tools of 1 servers>"
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.lists(st.text(min_size=1, max_size=5), max_size=4)), max_size=8))
@@ -243,7 +243,7 @@ def test_the_last_offer_of_each_server_counts(changes: list[tuple[str, list[str]
     last: dict[str, tuple[Tool, ...]] = {}
     for server, names in changes:
         last[server] = tools(server, *names)
-        stepwise = stepwise.replace_server(server, last[server])
+        stepwise = stepwise.replace_servers({server: last[server]})
 
     at_once = Catalog(("c", "a")).replace_servers(last)
 

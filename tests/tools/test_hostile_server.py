@@ -72,7 +72,7 @@ ITEMS = [json.dumps(one).encode() for one in DEFINITIONS]
 @pytest.fixture
 def listing() -> Listing:
     read = tools_from_items(SERVER, ITEMS)
-    return list_for_model(Catalog((SERVER,)).replace_server(SERVER, read.tools), hide_by(read_rules({})))
+    return list_for_model(Catalog((SERVER,)).replace_servers({SERVER: read.tools}), hide_by(read_rules({})))
 
 
 LONG = "mcp__evil_corp__" + "x" * 39

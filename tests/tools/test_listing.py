@@ -104,13 +104,13 @@ def test_a_change_costs_work_for_its_server_alone() -> None:
     first = list_for_model(fleet, hide)
     seen.clear()
 
-    second = list_for_model(fleet.replace_server("t", tools_from_items("t", items("d")).tools), hide, previous=first)
+    second = list_for_model(fleet.replace_servers({"t": tools_from_items("t", items("d")).tools}), hide, previous=first)
 
     assert seen == ["d"]
     assert list(second.views) == ["mcp__s__a", "mcp__s__b", "mcp__t__d"]
     assert second.views["mcp__s__a"] is first.views["mcp__s__a"]
     assert list_for_model(fleet, previous=second).shelves[0] is not first.shelves[0]
-    assert list_for_model(fleet.remove_server("s"), hide, previous=second).views.keys() == {"mcp__t__c"}
+    assert list_for_model(fleet.replace_servers({"s": None}), hide, previous=second).views.keys() == {"mcp__t__c"}
 
 
 def test_the_loser_of_a_collision_is_not_listed() -> None:
@@ -126,7 +126,8 @@ def test_the_loser_of_a_collision_is_not_listed() -> None:
     assert [hidden.view.tool.name for hidden in listing.hidden] == ["t", "only a_b"]
     assert listing.warnings[0] == "mcp__a_b__t was left out: the one of a.b, which comes first, has this name"
     assert list(map(id, list_for_model(fleet, previous=listing).shelves)) == list(map(id, listing.shelves))
-    assert [view.server for view in list_for_model(fleet.remove_server("a.b"), previous=listing)] == ["a_b", "a_b"]
+    rest = fleet.replace_servers({"a.b": None})
+    assert [view.server for view in list_for_model(rest, previous=listing)] == ["a_b", "a_b"]
 
 
 NAMES = st.lists(st.text("ab._/\u200b", min_size=1, max_size=4), max_size=6, unique=True)

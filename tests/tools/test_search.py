@@ -104,7 +104,7 @@ def test_shelves_that_did_not_change_are_not_indexed_again() -> None:
     index.search("time")
     tools = tools_from_items("time", [b'{"name":"sunrise"}']).tools
 
-    after = index.replace(list_for_model(fleet.replace_server("time", tools), previous=before))
+    after = index.replace(list_for_model(fleet.replace_servers({"time": tools}), previous=before))
 
     assert [one is other for one, other in zip(index._shelves, after._shelves, strict=True)] == [True, False, True]
     assert [match.view.tool.name for match in after.search("sunrise")] == ["sunrise"]
