@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
     from mcp_actors.actors.elicitor import Elicitor
-    from mcp_actors.actors.questions import CallClock
     from mcp_actors.elicitation.handlers import Root, SamplingAnswer, SamplingRequest
     from mcp_actors.elicitation.requests import InputRequest
     from mcp_actors.jsontypes import JsonObject
@@ -122,7 +121,6 @@ class Asking:
         params: JsonObject,
         *,
         call: str | None = None,
-        clock: CallClock | None = None,
     ) -> JsonObject | RefusedRequest:
         """Get the answer to one request of a server, or to one input request of a result.
 
@@ -132,7 +130,6 @@ class Asking:
             method: such as "elicitation/create".
             params: as sent.
             call: the call it belongs to, in words for a person.
-            clock: the clocks of that call; stopped while a person thinks.
 
         Returns:
             The bare result; or the error: legacy servers get it, a modern call fails with `RefusedRequest.error()`.
@@ -150,7 +147,7 @@ class Asking:
             if isinstance(question, RefusedRequest):
                 return question
             assert self._elicitor is not None
-            outcome = await self._elicitor.ask(question, clock)
+            outcome = await self._elicitor.ask(question)
             return outcome.result() if isinstance(outcome, Answer) else outcome
         self._note_deprecated(server, method)
         if method == ROOTS_LIST:
@@ -199,7 +196,6 @@ class Asking:
         attempt: Callable[[], Awaitable[bytes]],
         *,
         call: str | None = None,
-        clock: CallClock | None = None,
     ) -> bytes:
         """Make a call; where the server first wants a person on its pages, send them there and make it again.
 
@@ -207,7 +203,6 @@ class Asking:
             server: raw name of the server.
             attempt: makes the call, once for each round.
             call: the call in words for a person.
-            clock: its clocks; stopped while a person is asked.
 
         Returns:
             What `attempt` returned.
@@ -229,13 +224,13 @@ class Asking:
 
         async def visit(question: InputRequest, _: RpcError) -> None:
             for stage in (Stage.FIRST, Stage.COMPLETION):
-                await self._require(evolve(question, stage=stage), clock)
+                await self._require(evolve(question, stage=stage))
 
         return await visit_and_repeat(attempt, pages_of, visit)
 
-    async def _require(self, question: InputRequest, clock: CallClock | None) -> None:
+    async def _require(self, question: InputRequest) -> None:
         assert self._elicitor is not None
-        outcome = await self._elicitor.ask(question, clock)
+        outcome = await self._elicitor.ask(question)
         action = outcome.action if isinstance(outcome, Answer) else Action.CANCEL
         if action is not Action.ACCEPT:
             raise ElicitationDeclined(server=question.server, action=str(action))

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from mcp_actors.actors.mailbox import Envelope
-    from mcp_actors.actors.questions import CallClock, ElicitorEvent, PendingQuestion, Prompter, RunHook
+    from mcp_actors.actors.questions import ElicitorEvent, PendingQuestion, Prompter, RunHook
     from mcp_actors.elicitation.hook_outcomes import Verdict
     from mcp_actors.elicitation.hooks import Handler
     from mcp_actors.jsontypes import JsonObject
@@ -117,12 +117,11 @@ class Elicitor:
                 while True:
                     self._receive(await self.mailbox.receive(), nursery)
 
-    async def ask(self, request: InputRequest, clock: CallClock | None = None) -> Outcome:
+    async def ask(self, request: InputRequest) -> Outcome:
         """Get one question answered.
 
         Args:
             request: what is asked.
-            clock: stopped while a person is asked.
 
         Returns:
             The answer; or an error for the server, when the host's own prompter failed (fault 76).
@@ -133,7 +132,7 @@ class Elicitor:
         Source:
             S286-S289, S295.
         """
-        question = AskQuestion(request, clock)
+        question = AskQuestion(request)
         is_answered = False
         try:
             outcome = await self.mailbox.ref.ask(question)
@@ -236,9 +235,6 @@ class Elicitor:
                 for note in notes:
                     self._warn(request.server, note)
         entry.phase = Phase.WAITING
-        if entry.question.clock is not None:
-            entry.question.clock.pause()
-            entry.is_paused = True
         if self._asks_person:
             self._queue.line_up(entry.number)
             self._report(QuestionQueued(entry.show()))
@@ -273,10 +269,7 @@ class Elicitor:
         self._report(QuestionAnswered(entry.number, entry.request.server, action, entry.by))
 
     def _close_dialog(self, entry: OpenQuestion) -> None:
-        """End the part in which a person is asked: the clocks go on, the next dialog may open."""
-        if entry.is_paused and entry.question.clock is not None:
-            entry.is_paused = False
-            entry.question.clock.resume()
+        """End the part in which a person is asked: the next dialog may open."""
         self._queue.close_dialog(entry.number)
         self._give_turn()
 

@@ -57,7 +57,7 @@ CAPABILITIES: Final[Mapping[str, str]] = {
 }
 
 
-# Methods whose answer may take a person's time: meanwhile the clocks of calls stop (S202).
+# Methods whose answer may take a person's time: meanwhile the clocks of calls stop (S202, S297).
 ASKS_A_PERSON: Final = frozenset({"sampling/createMessage", "elicitation/create"})
 
 

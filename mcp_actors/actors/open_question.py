@@ -38,8 +38,6 @@ class OpenQuestion:
     by: str = "shutdown"
     # What a person said, already judged, at another door or by the server's notice.
     given: Answer | None = None
-    # Whether the call's clocks stand still.
-    is_paused: bool = False
     # Set when the dialog may open.
     turn: trio.Event = field(factory=trio.Event)
     # The whole task, and the part of it in which a person is asked.

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 __all__ = [
     "AnswerQuestion",
     "AskQuestion",
-    "CallClock",
     "CompleteUrl",
     "DialogOpened",
     "ElicitorEvent",
@@ -59,16 +58,6 @@ class Prompter(Protocol):
         ...
 
 
-class CallClock(Protocol):
-    """The clocks of the call that a question belongs to; they stop while a person thinks (S297)."""
-
-    def pause(self) -> None:
-        """A person is being asked from now on. Each pause is followed by one resume."""
-
-    def resume(self) -> None:
-        """The person is done."""
-
-
 class RunHook(Protocol):
     """Runs hooks; see `hook_runners`."""
 
@@ -89,7 +78,6 @@ class AskQuestion(Ask[Outcome]):
     """Get this question answered, by a hook, the policy or a person. Use `Elicitor.ask`, which also withdraws it."""
 
     request: InputRequest
-    clock: CallClock | None = None
 
 
 @frozen(eq=False)

@@ -80,17 +80,6 @@ class Desk:
         self.dialog.set()
 
 
-class Clock:
-    def __init__(self):
-        self.moves = []
-
-    def pause(self):
-        self.moves.append(("pause", trio.current_time()))
-
-    def resume(self):
-        self.moves.append(("resume", trio.current_time()))
-
-
 class Work:
     """An elicitor at work, its desk, what it told, and the outcomes of what was asked."""
 
@@ -99,12 +88,12 @@ class Work:
         self.outcomes = {}
         self.ended = []
 
-    def ask(self, name, request, clock=None):
+    def ask(self, name, request):
         scope = trio.CancelScope()
 
         async def ask():
             with scope:
-                self.outcomes[name] = await self.elicitor.ask(request, clock)
+                self.outcomes[name] = await self.elicitor.ask(request)
             self.ended.append(name)
 
         self.nursery.start_soon(ask)
@@ -208,23 +197,6 @@ async def test_a_server_that_asks_too_much_is_cancelled(autojump_clock):
         assert stage.outcomes == {20: CANCELLED}
         assert [event.server for event in stage.told(QuestionWarned)] == ["greedy"]
         assert len(stage.elicitor.pending) == 21
-
-
-async def test_the_clocks_of_a_call_stop_while_a_person_is_asked(autojump_clock):
-    """They stand still from the queue to the answer, also behind another's dialog (S297)."""
-    async with at_work() as stage:
-        begin = trio.current_time()
-        clocks = [Clock(), Clock()]
-        for name, clock in enumerate(clocks):
-            stage.ask(name, form(), clock)
-            await wait_all_tasks_blocked()
-        for _ in clocks:
-            await trio.sleep(20)
-            stage.desk.answer()
-            await wait_all_tasks_blocked()
-
-        assert clocks[0].moves == [("pause", begin), ("resume", begin + 20)]
-        assert clocks[1].moves == [("pause", begin), ("resume", begin + 40)]
 
 
 # ── who answers ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -334,8 +306,7 @@ async def test_a_person_may_answer_at_another_door(autojump_clock):
 async def test_a_question_that_nobody_waits_for_is_withdrawn(autojump_clock):
     """Cancelling the asker closes its dialog, and the next one opens (S295, fault 76)."""
     async with at_work() as stage:
-        clock = Clock()
-        scope = stage.ask("a", form("a"), clock)
+        scope = stage.ask("a", form("a"))
         await wait_all_tasks_blocked()
         stage.ask("b", form("b"))
         await wait_all_tasks_blocked()
@@ -346,7 +317,6 @@ async def test_a_question_that_nobody_waits_for_is_withdrawn(autojump_clock):
         assert stage.ended == ["a"]
         assert [question.request.server for question in stage.elicitor.pending] == ["b"]
         assert stage.desk.shown[-1].server == "b"
-        assert [move for move, _ in clock.moves] == ["pause", "resume"]
         assert stage.told(QuestionAnswered) == [QuestionAnswered(1, "a", Action.CANCEL, "withdrawn")]
 
 
@@ -521,15 +491,14 @@ async def test_hooks_of_one_question_hold_up_no_other(autojump_clock):
 
 
 async def test_a_dialog_closes_before_the_hooks_on_its_answer(autojump_clock):
-    """A slow result hook does not keep the next question from being asked, nor the call's clocks from going on."""
+    """A slow result hook does not keep the next question from being asked."""
 
     async def slow(handler, told):
         await trio.sleep(100)
         return Exited(0)
 
     async with at_work(run_hook=slow, hooks=[hook("slow", AFTER, server="a")]) as stage:
-        clock = Clock()
-        stage.ask("a", form("a"), clock)
+        stage.ask("a", form("a"))
         await wait_all_tasks_blocked()
         stage.ask("b", form("b"))
         await wait_all_tasks_blocked()
@@ -537,7 +506,6 @@ async def test_a_dialog_closes_before_the_hooks_on_its_answer(autojump_clock):
         await wait_all_tasks_blocked()
 
         assert stage.desk.shown[-1].server == "b"
-        assert [move for move, _ in clock.moves] == ["pause", "resume"]
         assert stage.outcomes == {}
 
 
