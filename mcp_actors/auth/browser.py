@@ -24,15 +24,11 @@ _DISPLAYS: Final = ("DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME")
 
 
 def browser_command(url: str, environ: Mapping[str, str], platform: str = sys.platform) -> list[str] | None:
-    """The words that open `url`; None: there is no browser here (no display, a remote shell, a container).
-
-    Raises:
-        AuthFailed: the URL must not be opened: not https, and not http on this machine.
+    """The words that open `url`, which was judged; None: no browser is here (no display, a remote shell, a container).
 
     Source:
         MCP, security best practices; E02, fault 105.
     """
-    check_url(url, "the page to sign in at")
     if platform == "darwin":
         return ["/usr/bin/open", url]
     if platform == "win32":
@@ -51,8 +47,9 @@ def open_browser(url: str, environ: Mapping[str, str] = os.environ) -> bool:
     """Open `url` for the person; returns whether a browser was started. Waits for nothing.
 
     Raises:
-        AuthFailed: the URL must not be opened.
+        AuthFailed: the URL must not be opened: not https, and not http on this machine.
     """
+    check_url(url, "the page to sign in at")
     command = browser_command(url, environ)
     if command is None:
         return False

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 import trio
 from attrs import define, field
 
+from mcp_actors.auth.browser import browser_command
 from mcp_actors.cli.render import clean, clean_line
 from mcp_actors.elicitation.answers import NotRead, fill_form, read_text
 from mcp_actors.elicitation.fields import FieldType
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from mcp_actors.elicitation.requests import InputRequest
     from mcp_actors.jsontypes import Json
 
-__all__ = ["StdinLines", "TerminalPrompter", "browser_argv", "open_in_browser", "read_elicit"]
+__all__ = ["StdinLines", "TerminalPrompter", "open_in_browser", "read_elicit"]
 
 BAR: Final = "│ "
 HELP: Final = "Enter takes the default or leaves it out; /back, /decline and /cancel work everywhere."
@@ -285,12 +286,6 @@ class StdinLines:
         return line.decode("utf-8", "replace").rstrip("\r") if line or end else None
 
 
-def browser_argv(url: str, platform: str = sys.platform) -> list[str]:
-    """The program that opens a page, and its arguments: never a shell (E02, fault 105)."""
-    starters = {"darwin": ["open"], "win32": ["rundll32", "url.dll,FileProtocolHandler"]}
-    return [*starters.get(platform, ["xdg-open"]), url]
-
-
 async def open_in_browser(url: str) -> bool:
     """Open a page that was judged (`elicitation.urls`) and consented to.
 
@@ -300,9 +295,11 @@ async def open_in_browser(url: str) -> bool:
     Cancellation:
         Safe. The browser stays.
     """
-    quiet = subprocess.DEVNULL
+    command, quiet = browser_command(url, os.environ), subprocess.DEVNULL
+    if command is None:
+        return False
     try:
-        starter = subprocess.Popen(browser_argv(url), stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)  # noqa: ASYNC220
+        starter = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)  # noqa: ASYNC220
     except OSError:
         return False
     with trio.move_on_after(BROWSER_TIMEOUT):

@@ -9,7 +9,7 @@ import trio
 from attrs import evolve
 from trio.testing import wait_all_tasks_blocked
 
-from mcp_actors.cli.prompter import StdinLines, TerminalPrompter, browser_argv, read_elicit
+from mcp_actors.cli.prompter import StdinLines, TerminalPrompter, read_elicit
 from mcp_actors.elicitation.fields import Choice, Field, FieldType, Form
 from mcp_actors.elicitation.policy import Mode, Policy, PreparedAnswer
 from mcp_actors.elicitation.requests import CANCELLED, DECLINED, Action, Answer, InputRequest, Kind, Stage
@@ -206,17 +206,6 @@ async def test_a_person_says_when_they_are_done():
     assert await terminal.ask(url(stage=Stage.COMPLETION)) == Answer(Action.ACCEPT)
     assert terminal.opened == []
     assert "sent you to a page" in terminal.shown
-
-
-@pytest.mark.parametrize(
-    ("platform", "starter"),
-    [("linux", ["xdg-open"]), ("darwin", ["open"]), ("win32", ["rundll32", "url.dll,FileProtocolHandler"])],
-)
-def test_a_page_is_opened_without_a_shell(platform, starter):
-    """The URL is one argument, whatever is in it (E02, fault 105)."""
-    page = "https://h/%USERPROFILE%&calc;$(calc)"
-
-    assert browser_argv(page, platform) == [*starter, page]
 
 
 # ── --elicit ─────────────────────────────────────────────────────────────────────────────────────────────────────────
