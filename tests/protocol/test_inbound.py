@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_actors.errors import AuthRequired, ConnectFailed, RemoteProtocolError, RpcError, TransportBroken
+from mcp_actors.errors import (
+    AuthRequired,
+    ConnectFailed,
+    CredentialsRefused,
+    RemoteProtocolError,
+    RpcError,
+    TransportBroken,
+)
 from mcp_actors.protocol import inbound
 from mcp_actors.protocol.events import ListChanged, LogReceived, ResourceUpdated
 from mcp_actors.protocol.jsonrpc import decode_envelope
@@ -259,6 +266,8 @@ def test_params_are_an_object_or_nothing(raw, expected):
         (AuthRequired(http_status=401), False, True),
         (AuthRequired(http_status=403), False, False),
         (AuthRequired(http_status=403), True, True),
+        (CredentialsRefused(http_status=401), False, True),
+        (CredentialsRefused(http_status=403), False, False),
         (ConnectFailed(reason="down", http_status=401), True, False),
     ],
 )
