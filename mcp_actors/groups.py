@@ -27,12 +27,16 @@ def leaves(error: BaseException) -> Iterator[BaseException]:
 def bare_errors() -> Iterator[None]:
     """Raise the single error inside nested groups in their stead; a group of several goes on as it is.
 
-    Around a nursery: it wraps even one failure of its body (S419).
+    Around a nursery: it wraps even one failure of its body (S419). What was cancelled beside that failure adds nothing:
+    without a nursery, too, an error takes the place of the cancellation that it meets.
     """
     try:
         yield
     except BaseExceptionGroup as group:
+        import trio  # here, where a nursery must have been: a verb that has none starts sooner
+
         found = list(leaves(group))
-        if len(found) > 1:
+        told = [leaf for leaf in found if not isinstance(leaf, trio.Cancelled)] or found
+        if len(told) > 1:
             raise
-        raise found[0] from found[0].__cause__
+        raise told[0] from told[0].__cause__

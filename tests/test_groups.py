@@ -58,3 +58,32 @@ async def test_a_nursery_gives_the_error_of_its_body_or_of_a_task(is_body):
 
     with pytest.raises(ValueError, match="x"):
         await use()
+
+
+async def test_an_error_that_meets_a_cancellation_comes_out_bare():
+    """It takes its place, as it does where there is no nursery."""
+
+    async def fail() -> None:
+        with bare_errors():
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(trio.sleep_forever)
+                try:
+                    await trio.sleep_forever()
+                finally:
+                    raise ValueError("x")
+
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        with pytest.raises(ValueError, match="x"):
+            await fail()
+
+
+async def test_a_cancellation_alone_stays_one():
+    """Whoever was cancelled ends in the scope that did it."""
+    with trio.CancelScope() as scope, bare_errors():
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(trio.sleep_forever)
+            scope.cancel()
+            await trio.sleep_forever()
+
+    assert scope.cancelled_caught
