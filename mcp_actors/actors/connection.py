@@ -32,8 +32,8 @@ from mcp_actors.protocol.cache import ResponseCache
 from mcp_actors.protocol.clocks import resolve_timeouts
 from mcp_actors.protocol.events import ElicitationCompleted, LogReceived
 from mcp_actors.protocol.features import ROOTS_CHANGED, may_send
-from mcp_actors.protocol.inbound import is_shut_out
 from mcp_actors.protocol.mirrored import mirrors_arguments
+from mcp_actors.protocol.refusals import is_shut_out
 from mcp_actors.protocol.session import SessionSettings
 from mcp_actors.protocol.types import Era
 from mcp_actors.transports.base import Diagnostics

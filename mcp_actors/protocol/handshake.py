@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from attrs import define, field, frozen
 
 from mcp_actors.errors import ConnectFailed, McpActorsError, RemoteProtocolError, RpcError, UnsupportedRevision
-from mcp_actors.protocol.inbound import is_outage, read_refusal, rpc_error_in
 from mcp_actors.protocol.jsonrpc import decode_object
 from mcp_actors.protocol.outbound import META_PREFIX
 from mcp_actors.protocol.recovery import is_version_error, supported_by
+from mcp_actors.protocol.refusals import is_outage, read_refusal, rpc_error_in
 from mcp_actors.protocol.revisions import (
     LATEST_LEGACY,
     LATEST_MODERN,

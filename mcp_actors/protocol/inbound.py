@@ -1,26 +1,18 @@
-"""Owns how arriving pieces are read: ids, errors, HTTP refusals, and notifications that need no state.
+"""Owns how arriving messages are read: ids, batches, params, answers and errors, and what a peer is blamed for.
 
-What this is not: the state of the conversation. Everything here is a function of its arguments.
+What this is not: the state of the conversation, HTTP answers that are no message (`refusals`), or notifications.
+Everything here is a function of its arguments.
 """
 
 from __future__ import annotations
 
 import enum
-import math
 import re
 from typing import TYPE_CHECKING, Final
 
 from attrs import frozen
 
-from mcp_actors.errors import (
-    AuthRequired,
-    ConnectFailed,
-    CredentialsRefused,
-    RemoteProtocolError,
-    RpcError,
-    TransportBroken,
-)
-from mcp_actors.protocol.events import ElicitationCompleted, ListChanged, LogReceived, ResourceUpdated, TaskChanged
+from mcp_actors.errors import RemoteProtocolError, RpcError
 from mcp_actors.protocol.jsonrpc import (
     ABSENT,
     NULL,
@@ -30,34 +22,21 @@ from mcp_actors.protocol.jsonrpc import (
     peek_result_type,
     split_batch,
 )
-from mcp_actors.shown import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from mcp_actors.errors import McpActorsError
-    from mcp_actors.jsontypes import Json, JsonObject
-    from mcp_actors.protocol.events import Notice
+    from mcp_actors.jsontypes import JsonObject
     from mcp_actors.protocol.jsonrpc import Envelope
-    from mcp_actors.protocol.types import Refusal
 
 __all__ = [
-    "IGNORED",
-    "NOTIFICATIONS",
     "Blame",
     "Fault",
-    "Progress",
-    "is_outage",
-    "is_shut_out",
     "our_id",
     "read_answer",
     "read_batch",
     "read_error",
     "read_params",
-    "read_progress",
-    "read_refusal",
     "refuse_result",
-    "rpc_error_in",
     "shown_id",
 ]
 
@@ -91,10 +70,6 @@ class Blame:
 
 # Results of a modern request; "task" belongs to the tasks extension (B06).
 _RESULT_TYPES: Final = (ABSENT, "complete", "input_required", "task")
-_EXCERPT_CHARS: Final = 200
-_SIGNS_OF_A_WRONG_URL: Final = frozenset({404, 405})
-
-
 # Where servers put the id of an answer: near its beginning, or behind the result.
 _SHOWN_BYTES: Final = 256
 _SHOWN_ID: Final = re.compile(rb'"id"\s*:\s*(\d{1,15})\s*[,}]')
@@ -203,156 +178,5 @@ def refuse_result(result: bytes, *, is_modern: bool) -> RemoteProtocolError | No
     return RemoteProtocolError(reason=f"unknown resultType {_excerpt(result_type)}")
 
 
-def read_refusal(refusal: Refusal, *, is_connecting: bool) -> McpActorsError:
-    """Turn an HTTP answer that is no message into the error of its request.
-
-    Source:
-        C10, spec_client 3.5 and 5.1, faults 36, 37 and 46. 401 starts auth whatever its body says; so does 403, unless
-        a running conversation gets a JSON-RPC error with it. What the server says is told (S409, S413, S414).
-    """
-    error = rpc_error_in(refusal)
-    if refusal.status == 401 or (refusal.status == 403 and (is_connecting or refusal.challenge or error is None)):
-        return AuthRequired(reason=_describe_denial(refusal, error), http_status=refusal.status)
-    # An outage while connecting stays an outage, also when it is told in JSON-RPC.
-    if error is not None and not (is_connecting and is_outage(refusal.status)):
-        return error
-    broken = ConnectFailed if is_connecting else TransportBroken
-    return broken(
-        reason=_describe(refusal, error),
-        http_status=refusal.status,
-        retry_after=refusal.retry_after,
-        can_retry=is_outage(refusal.status),
-    )
-
-
-def is_outage(status: int) -> bool:
-    """Whether this HTTP status tells of a passing condition, never of an era (spec_client 3.5, fault 34)."""
-    return status >= 500 or status in (408, 425, 429)
-
-
-def is_shut_out(error: McpActorsError, *, has_helper: bool) -> bool:
-    """Whether the failure of one call means that the whole server is closed to us: it waits for a login (S091, S245).
-
-    403 may be about this one request, unless its headers come from a helper, which was asked again by then.
-    """
-    return isinstance(error, AuthRequired | CredentialsRefused) and (error.http_status == 401 or has_helper)
-
-
-def rpc_error_in(refusal: Refusal) -> RpcError | None:
-    """Find the JSON-RPC error in the body of a refusal; its id may be missing or null, it is bound to this exchange."""
-    if not refusal.body:
-        return None
-    try:
-        envelope = decode_envelope(refusal.body)
-    except RemoteProtocolError:
-        return None
-    error = read_error(bytes(envelope.error), refusal.status) if envelope.error else None
-    return error if isinstance(error, RpcError) else None
-
-
-def _describe(refusal: Refusal, error: RpcError | None) -> str:
-    text = f"{refusal.url or 'the server'} answered {refusal.status}"
-    if error is None and refusal.content_type:
-        text += f" ({refusal.content_type})"
-    # S408; what answers a message with a page, or takes no POST, is hardly an MCP server.
-    if refusal.status in _SIGNS_OF_A_WRONG_URL or (refusal.status < 300 and refusal.content_type == "text/html"):
-        text += ", so the url in its configuration may be wrong"
-    said = _words_of(refusal, error)
-    return f"{text}: {said}" if said else text
-
-
-def _describe_denial(refusal: Refusal, error: RpcError | None) -> str:
-    """Why it lets nobody in: 403 need not be about a login, so its words count (S245, S414)."""
-    what = "the server asks for a login"
-    if refusal.status == 403 and not refusal.challenge:
-        what = "the server answered 403 (a login is missing, or a firewall refuses us)"
-    said = _words_of(refusal, error)
-    return f"{what}: {said}" if said else what
-
-
-def _words_of(refusal: Refusal, error: RpcError | None) -> str:
-    said = error.message if error is not None else refusal.body[: 4 * _EXCERPT_CHARS].decode("utf-8", "replace")
-    return one_line(said, _EXCERPT_CHARS)
-
-
 def _excerpt(value: object) -> str:
     return repr(value)[:80]
-
-
-# ── notifications ───────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _read_updated(params: JsonObject) -> ResourceUpdated:
-    return ResourceUpdated(uri=_text(params, "uri"))
-
-
-def _read_log(params: JsonObject) -> LogReceived:
-    logger = params.get("logger")
-    return LogReceived(
-        level=_text(params, "level"), logger=logger if isinstance(logger, str) else None, data=params.get("data")
-    )
-
-
-def _read_task(params: JsonObject) -> TaskChanged:
-    return TaskChanged(task_id=_text(params, "taskId"), task=params)
-
-
-def _text(params: JsonObject, key: str) -> str:
-    value = params.get(key)
-    if not isinstance(value, str):
-        raise RemoteProtocolError(reason=f"{key!r} is no text")
-    return value
-
-
-# Maps method -> how its params become an event. A reader raises `RemoteProtocolError` for params it cannot use.
-NOTIFICATIONS: Final[Mapping[str, Callable[[JsonObject], Notice]]] = {
-    "notifications/tools/list_changed": lambda _: ListChanged("tools"),
-    "notifications/prompts/list_changed": lambda _: ListChanged("prompts"),
-    "notifications/resources/list_changed": lambda _: ListChanged("resources"),
-    "notifications/resources/updated": _read_updated,
-    "notifications/message": _read_log,
-    # The name of 2025-11-25, and that of the extension.
-    "notifications/tasks/status": _read_task,
-    "notifications/tasks": _read_task,
-    "notifications/elicitation/complete": lambda params: ElicitationCompleted(_text(params, "elicitationId")),
-}
-# Known, of no use to a client, and no fault of the peer.
-IGNORED: Final = frozenset({"notifications/initialized"})
-
-
-@frozen
-class Progress:
-    """One progress notification; `token` is as the peer sent it."""
-
-    token: Json
-    progress: float
-    total: float | None
-    message: str | None
-
-
-def read_progress(params: JsonObject) -> Progress:
-    """Read a progress notification.
-
-    Raises:
-        RemoteProtocolError: `progress` is no number.
-    """
-    progress = _number(params.get("progress"))
-    if progress is None:
-        raise RemoteProtocolError(reason="'progress' is no number")
-    message = params.get("message")
-    return Progress(
-        token=params.get("progressToken"),
-        progress=progress,
-        total=_number(params.get("total")),
-        message=message if isinstance(message, str) else None,
-    )
-
-
-def _number(value: Json) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) else None

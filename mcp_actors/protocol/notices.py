@@ -16,9 +16,9 @@ from attrs import define
 
 from mcp_actors.errors import RemoteProtocolError
 from mcp_actors.protocol import events as happened
-from mcp_actors.protocol import inbound
-from mcp_actors.protocol.inbound import Blame, Fault
+from mcp_actors.protocol.inbound import Blame, Fault, read_params
 from mcp_actors.protocol.listening import ACKNOWLEDGED, ListenFilter, subscription_id
+from mcp_actors.protocol.notifications import IGNORED, NOTIFICATIONS, Progress, read_progress
 
 if TYPE_CHECKING:
     from mcp_actors.jsontypes import JsonObject
@@ -40,23 +40,23 @@ class Notices(Generic[W]):
 
     def read(self, method: str, raw: bytes) -> Event[W] | Blame | None:
         """Say what came of a notification; None when it is of no use to anybody."""
-        if method in inbound.IGNORED:
+        if method in IGNORED:
             return None
         try:
             if method == "notifications/progress":
-                return self._read_progress(inbound.read_progress(inbound.read_params(raw)))
+                return self._read_progress(read_progress(read_params(raw)))
             if method == "notifications/cancelled":
-                return self._read_cancelled(inbound.read_params(raw))
+                return self._read_cancelled(read_params(raw))
             if method == ACKNOWLEDGED:
-                return self._read_acknowledged(inbound.read_params(raw))
-            if method in inbound.NOTIFICATIONS:
-                params = inbound.read_params(raw)
-                return self._route(params, inbound.NOTIFICATIONS[method](params))
+                return self._read_acknowledged(read_params(raw))
+            if method in NOTIFICATIONS:
+                params = read_params(raw)
+                return self._route(params, NOTIFICATIONS[method](params))
         except RemoteProtocolError as exc:
             return Blame(Fault.BAD_NOTIFICATION, f"{method[:80]}: {exc.reason}")
         return Blame(Fault.UNKNOWN_NOTIFICATION, method[:80])
 
-    def _read_progress(self, report: inbound.Progress) -> Event[W] | Blame | None:
+    def _read_progress(self, report: Progress) -> Event[W] | Blame | None:
         request_id = self.calls.risen(report.token, report.progress)
         if request_id is not None:
             waiter = self.calls.waiting[request_id]

@@ -22,7 +22,8 @@ from mcp_actors.protocol.events import (
     SessionDoubted,
     SessionExpired,
 )
-from mcp_actors.protocol.inbound import read_answer, read_refusal, shown_id
+from mcp_actors.protocol.inbound import read_answer, shown_id
+from mcp_actors.protocol.refusals import read_refusal
 
 if TYPE_CHECKING:
     from mcp_actors.errors import McpActorsError

@@ -19,7 +19,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from mcp_actors.errors import RpcError, UnsupportedRevision
-from mcp_actors.protocol.inbound import rpc_error_in
+from mcp_actors.protocol.refusals import rpc_error_in
 from mcp_actors.protocol.revisions import MODERN, named_revisions, newest_mutual
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ import trio
 from attrs import define, evolve
 
 from mcp_actors.errors import AuthError, ConnectFailed, McpActorsError, TransportBroken, TransportClosed, TransportError
-from mcp_actors.protocol.inbound import read_refusal, rpc_error_in
+from mcp_actors.protocol.refusals import read_refusal, rpc_error_in
 from mcp_actors.transports.base import PassingSink
 from mcp_actors.transports.http import HttpTransport
 from mcp_actors.transports.legacy_sse import SseTransport

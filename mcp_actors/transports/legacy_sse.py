@@ -39,7 +39,7 @@ from mcp_actors.errors import (
     TransportClosed,
     TransportError,
 )
-from mcp_actors.protocol.inbound import read_refusal
+from mcp_actors.protocol.refusals import read_refusal
 from mcp_actors.protocol.sse import SseParser
 from mcp_actors.protocol.types import Refusal
 from mcp_actors.transports.base import Diagnostics, Turn

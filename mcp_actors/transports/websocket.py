@@ -38,7 +38,7 @@ from mcp_actors.errors import (
     TransportClosed,
     TransportError,
 )
-from mcp_actors.protocol.inbound import is_outage
+from mcp_actors.protocol.refusals import is_outage
 from mcp_actors.shown import one_line
 from mcp_actors.transports.base import Diagnostics
 from mcp_actors.transports.carried_headers import CarriedHeaders
