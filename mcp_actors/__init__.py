@@ -81,7 +81,7 @@ if TYPE_CHECKING:
     from mcp_actors.runtime import Runtime, open_runtime
     from mcp_actors.tools.catalog import Catalog, Tool
     from mcp_actors.tools.mentions import MissingArguments
-    from mcp_actors.tools.permissions import Rules, read_rules
+    from mcp_actors.tools.permission_rules import Rules, read_rules
     from mcp_actors.tools.pinning import PinPolicy
     from mcp_actors.tools.plans import Limits, ModelImage, ModelResult, ModelText
     from mcp_actors.tools.results import ToolResult
@@ -221,7 +221,7 @@ _HOMES = {
     "fleet.server": ("RefreshOutcome", "Refreshed", "Server"),
     "tools.catalog": ("Catalog", "Tool"),
     "tools.mentions": ("MissingArguments",),
-    "tools.permissions": ("Rules", "read_rules"),
+    "tools.permission_rules": ("Rules", "read_rules"),
     "tools.pinning": ("PinPolicy",),
     "tools.plans": ("Limits", "ModelImage", "ModelResult", "ModelText"),
     "tools.results": ("ToolResult",),

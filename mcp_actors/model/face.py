@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from mcp_actors.model.pins import PinBook
     from mcp_actors.tools.catalog import Tool
     from mcp_actors.tools.filters import Hide
-    from mcp_actors.tools.permissions import Rules, Verdict
+    from mcp_actors.tools.permission_rules import Rules, Verdict
     from mcp_actors.tools.pinning import Change
     from mcp_actors.tools.plans import Limits, ModelResult, ResultPlan, SaveFile, Shrink
     from mcp_actors.tools.resource_tools import HostTool

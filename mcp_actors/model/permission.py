@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import evolve, field, frozen
 
-from mcp_actors.tools.permissions import Decision, Mode, Question, Rules, Verdict, decide, read_rules
+from mcp_actors.tools.permission_rules import Rules, Verdict, read_rules
+from mcp_actors.tools.permissions import Decision, Mode, Question, decide
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping

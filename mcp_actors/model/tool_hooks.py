@@ -23,7 +23,7 @@ from mcp_actors.actors.hook_runners import HookRunner, call_connected, run_hooks
 from mcp_actors.elicitation.hook_outcomes import MAX_TEXT_CHARS, read_written, specific_output
 from mcp_actors.elicitation.hooks import HookContext, HookEvent
 from mcp_actors.protocol.jsonrpc import encode
-from mcp_actors.tools.permissions import Verdict
+from mcp_actors.tools.permission_rules import Verdict
 from mcp_actors.tools.results import ToolResult
 
 if TYPE_CHECKING:

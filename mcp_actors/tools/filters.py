@@ -12,7 +12,7 @@ from mcp_actors.tools.naming import HEAD, SEPARATOR
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from mcp_actors.tools.permissions import Rules
+    from mcp_actors.tools.permission_rules import Rules
     from mcp_actors.tools.view import ToolView
 
 __all__ = ["IDE_TOOLS", "Hide", "hide_by", "is_listed_for_ide"]

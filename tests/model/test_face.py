@@ -17,7 +17,8 @@ from mcp_actors.model.outputs import Outputs
 from mcp_actors.model.pins import PinBook, PinStore
 from mcp_actors.runtime import open_runtime
 from mcp_actors.testing.scripted import ScriptedServer
-from mcp_actors.tools.permissions import Mode, Rules, read_rules
+from mcp_actors.tools.permission_rules import Rules, read_rules
+from mcp_actors.tools.permissions import Mode
 from mcp_actors.tools.pinning import PinPolicy
 from mcp_actors.tools.plans import Limits, ModelImage, ModelText
 

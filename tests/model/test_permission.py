@@ -14,7 +14,8 @@ from mcp_actors.model.face import ModelFace
 from mcp_actors.model.permission import Allow, Deny
 from mcp_actors.runtime import open_runtime
 from mcp_actors.testing.scripted import ScriptedServer
-from mcp_actors.tools.permissions import Mode, Rules, read_rules
+from mcp_actors.tools.permission_rules import Rules, read_rules
+from mcp_actors.tools.permissions import Mode
 from mcp_actors.tools.plans import ModelText
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from mcp_actors.model.permission import Allow, Deny
 from mcp_actors.model.permission_tool import permission_tool, read_answer
 from mcp_actors.runtime import open_runtime
 from mcp_actors.testing.scripted import ScriptedServer
-from mcp_actors.tools.permissions import Mode, Rules
+from mcp_actors.tools.permission_rules import Rules
+from mcp_actors.tools.permissions import Mode
 from mcp_actors.tools.plans import ModelText
 from mcp_actors.tools.results import ToolResult
 

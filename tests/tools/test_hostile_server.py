@@ -13,7 +13,7 @@ from mcp_actors.tools.catalog import Catalog, tools_from_items
 from mcp_actors.tools.filters import hide_by
 from mcp_actors.tools.formats import FORMATS
 from mcp_actors.tools.listing import Listing, clean_instructions, list_for_model
-from mcp_actors.tools.permissions import read_rules
+from mcp_actors.tools.permission_rules import read_rules
 from mcp_actors.tools.plans import ModelText
 from mcp_actors.tools.render import render_result, strip_controls
 from mcp_actors.tools.results import ToolResult

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mcp_actors.tools.catalog import Catalog, tools_from_items
 from mcp_actors.tools.filters import hide_by, is_listed_for_ide
 from mcp_actors.tools.listing import clean_instructions, list_for_model
-from mcp_actors.tools.permissions import read_rules
+from mcp_actors.tools.permission_rules import read_rules
 from mcp_actors.tools.sanitise import TRUNCATED
 
 if TYPE_CHECKING:
