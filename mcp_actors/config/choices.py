@@ -18,7 +18,8 @@ from attrs import evolve, field, frozen
 from mcp_actors.config.approvals import Approvals
 from mcp_actors.config.jsonc import Document, decode_text, parse_json
 from mcp_actors.config.notes import ConfigNote, Findings
-from mcp_actors.config.policy import OPEN_POLICY, Policy, PolicySource, combine, parse_policy
+from mcp_actors.config.policy import OPEN_POLICY, Policy, PolicySource, combine
+from mcp_actors.config.policy_lists import parse_policy
 from mcp_actors.errors import ConfigError
 
 if TYPE_CHECKING:
