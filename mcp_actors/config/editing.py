@@ -1,6 +1,7 @@
 """Owns changes to the text of a JSON file: set or remove what stands at one key path, and leave the rest as it is.
 
-What this is not: reading or writing files (`writing`), nor what an entry means.
+What this is not: reading or writing files (`writing`), what an entry means, where things stand in a text (`spans`), or
+how its writer lays it out (`layout`).
 
 Rules.
 
@@ -13,44 +14,21 @@ Rules.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from mcp_actors.config.jsonc import TOKEN, blank_comments, parse_json
+from mcp_actors.config.jsonc import blank_comments, parse_json
+from mcp_actors.config.layout import draw, indent_of, line_end, line_margin, margin_before, newline_of
 from mcp_actors.config.notes import dotted
+from mcp_actors.config.spans import Member, ObjectSpan, object_at, root_object, strings_in
 from mcp_actors.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from mcp_actors.jsontypes import Json
 
 __all__ = ["document_with", "document_without", "mask_texts", "remove_value", "set_value", "set_values"]
-
-INDENT = "  "
-
-
-class _Member(NamedTuple):
-    """One member of an object: offsets of its key, its value, the end of that, and its comma; -1 where none follows."""
-
-    key: str
-    start: int
-    value: int
-    end: int
-    comma: int
-
-
-class _Object(NamedTuple):
-    """An object: offsets of its braces, and its members in file order, doubled keys included."""
-
-    open: int
-    close: int
-    members: tuple[_Member, ...]
-
-    def find(self, key: str) -> _Member | None:
-        """The last of that name: it is the one that counts."""
-        return next((member for member in reversed(self.members) if member.key == key), None)
 
 
 def set_value(text: str, path: tuple[str, ...], value: Json, file: str) -> str:
@@ -67,9 +45,9 @@ def set_value(text: str, path: tuple[str, ...], value: Json, file: str) -> str:
     """
     wanted = document_with(_parse(text, file), path, value, file)
     bare = blank_comments(text, file)
-    held, depth = _object_at(bare, _root(bare)), 0
+    held, depth = root_object(bare), 0
     while (member := held.find(path[depth])) is not None and depth < len(path) - 1 and bare[member.value] == "{":
-        held, depth = _object_at(bare, member.value), depth + 1
+        held, depth = object_at(bare, member.value), depth + 1
     # What is null or missing on the way becomes an object around the value.
     for key in reversed(path[depth + 1 :]):
         value = {key: value}
@@ -99,11 +77,11 @@ def set_values(text: str, path: tuple[str, ...], values: Mapping[str, Json], fil
     if not new:
         return text
     bare = blank_comments(text, file)
-    held = _object_at(bare, _root(bare))
+    held = root_object(bare)
     for step in path:
         member = held.find(step)
         assert member is not None
-        held = _object_at(bare, member.value)
+        held = object_at(bare, member.value)
     return _checked(_insert(text, bare, held, new), wanted, file)
 
 
@@ -116,12 +94,12 @@ def remove_value(text: str, path: tuple[str, ...], file: str) -> str:
     wanted = document_without(_parse(text, file), path)
     while True:  # a key may stand twice: taking the last away would bring the first back
         bare = blank_comments(text, file)
-        held = _object_at(bare, _root(bare))
+        held = root_object(bare)
         for key in path[:-1]:
             member = held.find(key)
             if member is None or bare[member.value] != "{":
                 return text
-            held = _object_at(bare, member.value)
+            held = object_at(bare, member.value)
         member = held.find(path[-1])
         if member is None:
             return _checked(text, wanted, file)
@@ -168,7 +146,7 @@ def mask_texts(text: str, mask: Callable[[Json], Json], file: str) -> str:
     masked = mask(document)
     changes = [
         (start, end, json.dumps(shown, ensure_ascii=False))
-        for start, end, path in _strings(blank_comments(text, file))
+        for start, end, path in strings_in(blank_comments(text, file))
         if isinstance(shown := _at(masked, path), str) and shown != _at(document, path)
     ]
     for start, end, shown in reversed(changes):
@@ -176,7 +154,7 @@ def mask_texts(text: str, mask: Callable[[Json], Json], file: str) -> str:
     return text
 
 
-# ── looking ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── checking ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 def _parse(text: str, file: str) -> Json:
     value = parse_json(text, file).value
     if not isinstance(value, Mapping):
@@ -192,62 +170,6 @@ def _checked(text: str, wanted: Json, file: str) -> str:
     return text
 
 
-def _root(bare: str) -> int:
-    return bare.index("{")
-
-
-def _object_at(bare: str, at: int) -> _Object:
-    """Look at the object whose brace stands at `at`; `bare` has no comments, but may have trailing commas."""
-    members: list[_Member] = []
-    depth, key, start, value = 0, None, -1, -1
-    for match in TOKEN.finditer(bare, at):
-        lexeme = match.group()
-        if lexeme in "}]":
-            depth -= 1
-            if depth == 0:
-                return _Object(at, match.start(), tuple(members))
-        if depth == 1 and lexeme == ",":
-            members[-1] = members[-1]._replace(comma=match.start())
-        elif depth == 1 and lexeme != ":":
-            if key is None:
-                key, start = str(json.loads(lexeme)), match.start()
-            else:
-                value = match.start() if lexeme not in "}]" else value
-                if lexeme not in "{[":
-                    members.append(_Member(key, start, value, match.end(), -1))
-                    key = None
-        if lexeme in "{[":
-            depth += 1
-    raise AssertionError("the text was parsed before")
-
-
-def _strings(bare: str) -> Iterator[tuple[int, int, tuple[str | int, ...]]]:
-    """Start, end and key path of every string value, in file order."""
-    # Per level: True for an object; its path; the key or index in hand.
-    levels: list[tuple[bool, tuple[str | int, ...]]] = []
-    hands: list[str | int | None] = []
-    for match in TOKEN.finditer(bare):
-        lexeme = match.group()
-        if lexeme in "}]":
-            levels.pop()
-            hands.pop()
-        elif lexeme == ",":
-            hand = hands[-1]
-            hands[-1] = hand + 1 if isinstance(hand, int) else None
-        elif lexeme == ":":
-            continue
-        elif levels and levels[-1][0] and hands[-1] is None:
-            hands[-1] = str(json.loads(lexeme))
-        else:
-            hand = hands[-1] if hands else None
-            path = () if not levels or hand is None else (*levels[-1][1], hand)
-            if lexeme in "{[":
-                levels.append((lexeme == "{", path))
-                hands.append(None if lexeme == "{" else 0)
-            elif lexeme.startswith('"'):
-                yield match.start(), match.end(), path
-
-
 def _at(document: Json, path: tuple[str | int, ...]) -> Json:
     for step in path:
         if isinstance(step, str) and isinstance(document, Mapping):
@@ -259,87 +181,48 @@ def _at(document: Json, path: tuple[str | int, ...]) -> Json:
     return document
 
 
-# ── layout ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _newline(text: str) -> str:
-    return "\r\n" if "\r\n" in text else "\n"
+# ── changing ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _margin(text: str, at: int) -> str | None:
-    """The blanks before `at` when nothing else stands before it on its line, else None."""
-    before = text[text.rfind("\n", 0, at) + 1 : at]
-    return before if not before.strip() else None
-
-
-def _unit(text: str) -> str:
-    """One level of indentation, as the file has it."""
-    found = re.search(r'^([ \t]+)"', text, re.MULTILINE)
-    return found[1] if found else INDENT
-
-
-def _drawn(value: Json, text: str, margin: str | None) -> str:
-    """`value` as JSON in the layout of `text`; on one line when `margin` is None."""
-    if margin is None:
-        return json.dumps(value, ensure_ascii=False)
-    lines = json.dumps(value, ensure_ascii=False, indent=_unit(text)).split("\n")
-    return (_newline(text) + margin).join(lines)
-
-
-def _line_margin(text: str, at: int) -> str:
-    """The blanks at the beginning of the line that holds `at`."""
-    line = text[text.rfind("\n", 0, at) + 1 : at]
-    return line[: len(line) - len(line.lstrip())]
-
-
-def _replace(text: str, bare: str, member: _Member, value: Json) -> str:
+def _replace(text: str, bare: str, member: Member, value: Json) -> str:
     is_one_line = "\n" not in text[member.start : member.end] and bare[member.value] in "{["
-    margin = None if is_one_line else _margin(text, member.start)
-    return text[: member.value] + _drawn(value, text, margin) + text[member.end :]
+    margin = None if is_one_line else margin_before(text, member.start)
+    return text[: member.value] + draw(value, text, margin) + text[member.end :]
 
 
-def _insert(text: str, bare: str, held: _Object, items: Sequence[tuple[str, Json]]) -> str:
+def _insert(text: str, bare: str, held: ObjectSpan, items: Sequence[tuple[str, Json]]) -> str:
     """Write new members behind the last one."""
 
     def drawn(margin: str | None) -> list[str]:
-        return [f"{json.dumps(key, ensure_ascii=False)}: {_drawn(value, text, margin)}" for key, value in items]
+        return [f"{json.dumps(key, ensure_ascii=False)}: {draw(value, text, margin)}" for key, value in items]
 
-    newline = _newline(text)
+    newline = newline_of(text)
     if held.members:
         last = held.members[-1]
-        margin = _margin(text, last.start)
+        margin = margin_before(text, last.start)
         has_comma = last.comma >= 0
         at = last.comma + 1 if has_comma else last.end
         if margin is None:
             return text[:at] + (" " if has_comma else ", ") + ", ".join(drawn(None)) + text[at:]
         lines = newline + margin + f",{newline}{margin}".join(drawn(margin)) + ("," if has_comma else "")
         # A remark behind the last member stays beside it.
-        below = _line_end(text, bare, at)
+        below = line_end(text, bare, at)
         return text[:at] + ("" if has_comma else ",") + text[at:below] + lines + text[below:]
     inner = text[held.open + 1 : held.close]
     at = held.open + 1 + len(inner.rstrip())
     if "\n" not in text.strip() and bare.strip() != "{}" and not inner.strip():
         return text[:at] + ", ".join(drawn(None)) + text[held.close :]
-    outer = _line_margin(text, held.open)
-    margin = outer + _unit(text)
+    outer = line_margin(text, held.open)
+    margin = outer + indent_of(text)
     lines = newline + margin + f",{newline}{margin}".join(drawn(margin))
     return text[:at] + lines + newline + outer + text[held.close :]
 
 
-def _line_end(text: str, bare: str, at: int) -> int:
-    """Where the line of `at` ends, when only remarks follow and the line's end is not inside of one; else `at`."""
-    end = bare.find("\n", at)
-    if end < 0 or bare[at:end].strip():
-        return at
-    end -= text[end - 1] == "\r" and end > at
-    inside = re.compile(r"/\*(?:(?!\*/).)*\Z", re.DOTALL)
-    is_line_remark = "//" in text[at:end] and "/*" not in text[at:end].split("//", 1)[0]
-    return at if not is_line_remark and inside.search(text[at:end]) else end
-
-
-def _cut(text: str, bare: str, held: _Object, index: int) -> str:
+def _cut(text: str, bare: str, held: ObjectSpan, index: int) -> str:
     member = held.members[index]
     end = member.comma + 1 if member.comma >= 0 else member.end
-    stop = _line_end(text, bare, end)
-    if _margin(text, member.start) is not None and (stop > end or text[end : end + 2].startswith(("\n", "\r\n"))):
+    stop = line_end(text, bare, end)
+    if margin_before(text, member.start) is not None and (stop > end or text[end : end + 2].startswith(("\n", "\r\n"))):
         # The member has its lines for itself: they go, with the line end before them.
         start = text.rfind("\n", 0, member.start)
         start -= text[start - 1 : start] == "\r"
