@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["parse_policy"]
 
 ALLOWED_NAME = re.compile(r"[A-Za-z0-9_-]+")
-
-
 # What a variable of an allowed address may not bring in: it would widen or move what the entry allows (S058).
 WIDENING = re.compile(r"[*/\\?#@:%]|\.\.|^$")
 

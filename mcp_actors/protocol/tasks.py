@@ -43,7 +43,6 @@ __all__ = [
 ]
 
 INVALID_PARAMS: Final = -32602
-
 DEFAULT_POLL: Final = 1.0
 MIN_POLL: Final = 0.05
 MAX_POLL: Final = 3600.0
@@ -52,7 +51,6 @@ MAX_LOSSES: Final = 5
 FIRST_BACKOFF: Final = 1.0
 # Seconds past its time to live, for clocks that differ.
 TTL_GRACE: Final = 60.0
-
 _GET: Final = "tasks/get"
 _RESULT: Final = "tasks/result"
 _UPDATE: Final = "tasks/update"

@@ -27,15 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["MAX_RULE_CHARS", "MAX_SHOWN_CHARS", "Rule", "RuleRead", "Rules", "Verdict", "parse_rule", "read_rules"]
 
 MAX_RULE_CHARS: Final = 2_000
-
-
 # Of one that is longer, in messages.
 MAX_SHOWN_CHARS: Final = 80
-
-
 _ALLOWED_GLOB: Final = re.compile(r"mcp__[a-zA-Z0-9_-]+?__[^*]*\*.*", re.DOTALL)
-
-
 # Keys that configurations use, and what they mean; the later spelling of each is an alias (S230).
 _KEYS: Final[Mapping[str, str]] = {
     "allow": "allow",

@@ -20,7 +20,7 @@ from attrs import frozen
 
 from mcp_actors.errors import LocalProtocolError
 from mcp_actors.protocol import jsonrpc
-from mcp_actors.tools.schemas import MAX_SCHEMA_NODES
+from mcp_actors.tools.schema_check import MAX_SCHEMA_NODES
 from mcp_actors.tools.validation_cost import Obstacle, estimate_steps
 
 if TYPE_CHECKING:
