@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from mcp_actors.jsontypes import Json, JsonObject
 
-__all__ = ["MAX_RULE_CHARS", "MAX_SHOWN_CHARS", "Rule", "RuleRead", "Rules", "Verdict", "parse_rule", "read_rules"]
+__all__ = ["Rule", "RuleRead", "Rules", "Verdict", "parse_rule", "read_rules"]
 
 MAX_RULE_CHARS: Final = 2_000
 # Of one that is longer, in messages.
