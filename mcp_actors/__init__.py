@@ -65,7 +65,8 @@ if TYPE_CHECKING:
         UnknownTool,
         UnsupportedRevision,
     )
-    from mcp_actors.files.loading import LoadedConfig, Plugin, load_config
+    from mcp_actors.files.loading import LoadedConfig, load_config
+    from mcp_actors.files.plugins import Plugin
     from mcp_actors.fleet.connectors import ConnectorSource, HttpConnectorSource, join_connectors
     from mcp_actors.fleet.hosts import Questions
     from mcp_actors.fleet.reloading import keep_reloading
@@ -207,7 +208,8 @@ _HOMES = {
     "elicitation.policy": ("PreparedAnswer",),
     "elicitation.requests": ("Action", "Answer", "InputRequest"),
     "fleet.hosts": ("Questions",),
-    "files.loading": ("LoadedConfig", "Plugin", "load_config"),
+    "files.loading": ("LoadedConfig", "load_config"),
+    "files.plugins": ("Plugin",),
     "model.composer": ("Attachment", "Composer", "PromptMessage"),
     "model.face": ("ModelFace",),
     "model.outputs": ("Outputs",),

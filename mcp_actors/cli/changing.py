@@ -253,7 +253,7 @@ def _read_entry(name: str, entry: Json, destination: Destination) -> SourceReadi
 def _approve_own(spec: ServerSpec, places: Places) -> None:
     """Whoever typed the command has seen it: asking again would be noise."""
     from mcp_actors.config.remembered import remember
-    from mcp_actors.files.loading import CHOICES_FILE
+    from mcp_actors.files.places import CHOICES_FILE
     from mcp_actors.files.writing import change_file
 
     file = places.state_dir / CHOICES_FILE

@@ -39,7 +39,7 @@ __all__ = [
 
 def _change_choices(places: Places, change: Callable[[str | None, str], str]) -> None:
     """Change what is remembered; `change` takes the file's text and its name."""
-    from mcp_actors.files.loading import CHOICES_FILE
+    from mcp_actors.files.places import CHOICES_FILE
     from mcp_actors.files.writing import change_file
 
     file = places.state_dir / CHOICES_FILE
@@ -201,7 +201,7 @@ def run_reset_project_choices(shared: GlobalOptions, own: argparse.Namespace) ->
     del own
     from mcp_actors.cli.configured import places_of, read_configuration
     from mcp_actors.config.remembered import forget_project
-    from mcp_actors.files.loading import PROJECT_FILE
+    from mcp_actors.files.places import PROJECT_FILE
 
     places = places_of()
     project = str(places.project)

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mcp_actors.errors import ConfigError, ServerNotAllowed
-from mcp_actors.files.loading import MANAGED_FILE, load_config
-from mcp_actors.files.places import Places, is_missing
+from mcp_actors.files.loading import load_config
+from mcp_actors.files.places import MANAGED_FILE, Places, is_missing
 from mcp_actors.tools.naming import unknown_server
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from mcp_actors.cli.redact import redact_entry
 from mcp_actors.config.editing import mask_texts, remove_value, set_values
 from mcp_actors.config.jsonc import parse_json
 from mcp_actors.config.specs import Scope
-from mcp_actors.files.loading import PROJECT_FILE
+from mcp_actors.files.places import PROJECT_FILE
 from mcp_actors.files.writing import Change, change_file, plan_change
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import stat
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import frozen
 
@@ -22,9 +22,14 @@ if TYPE_CHECKING:
     from mcp_actors.config.specs import Scope
 
 __all__ = [
+    "CHOICES_FILE",
+    "MANAGED_FILE",
     "MAX_ENV_FILE_BYTES",
     "MAX_FILE_BYTES",
+    "PROJECT_FILE",
+    "ConfigInput",
     "Places",
+    "is_json_text",
     "is_missing",
     "managed_directory",
     "read_bounded",
@@ -32,6 +37,13 @@ __all__ = [
     "source_at",
     "unreadable",
 ]
+
+PROJECT_FILE = ".mcp.json"
+# In our own state directory: what was approved and switched (`config.remembered`).
+CHOICES_FILE = "choices.json"
+MANAGED_FILE = "managed-mcp.json"
+# What a word of the command line may be: a path, or the text itself.
+ConfigInput: TypeAlias = "str | Path"
 
 # A thousand servers take 300 kB; `~/.claude.json` of a long-time user a few MB.
 MAX_FILE_BYTES = 64 * 1024 * 1024
@@ -42,8 +54,6 @@ MANAGED_DIRECTORIES = {
     "darwin": "/Library/Application Support/ClaudeCode",
     "win32": "C:\\Program Files\\ClaudeCode",
 }
-
-
 STATE_NAME = "mcp-actors"
 # Below the home directory, by platform; everything else is as Linux.
 STATE_DIRECTORIES = {"darwin": "Library/Application Support", "win32": "AppData/Local"}
@@ -188,3 +198,8 @@ def source_at(
     except (OSError, ValueError) as exc:
         return SourceReading(scope, str(path), rank, problems=(unreadable(path, exc),))
     return SourceText(data, str(path), scope, rank, NATIVE, directory, must_have_servers=must_have_servers)
+
+
+def is_json_text(item: ConfigInput) -> bool:
+    """Whether a word of the command line is the text itself: it begins like an object (S039)."""
+    return isinstance(item, str) and item.lstrip("\ufeff \t\r\n").startswith("{")

@@ -24,8 +24,7 @@ from attrs import define, field
 
 from mcp_actors.config.changes import Applied
 from mcp_actors.errors import ConfigError
-from mcp_actors.files.loading import CHOICES_FILE, MANAGED_FILE, PROJECT_FILE
-from mcp_actors.files.places import Places
+from mcp_actors.files.places import CHOICES_FILE, MANAGED_FILE, PROJECT_FILE, Places
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable

@@ -10,53 +10,11 @@ import pytest
 from attrs import evolve
 
 from mcp_actors.config.approvals import Approvals, definition_hash
-from mcp_actors.config.remembered import remember, switch
 from mcp_actors.config.sources import SourceReading
 from mcp_actors.config.specs import InProcessTarget, RemoteTarget, Scope, ServerSpec, StdioTarget
-from mcp_actors.files.loading import (
-    APPROVE_PROJECT,
-    CHOICES_FILE,
-    LoadedConfig,
-    Plugin,
-    load_choices,
-    load_config,
-    specs_from_mapping,
-    with_readings,
-)
+from mcp_actors.files.loading import APPROVE_PROJECT, LoadedConfig, load_choices, specs_from_mapping, with_readings
 from mcp_actors.files.places import Places, read_bounded
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    path = tmp_path / "home"
-    path.mkdir()
-    return path
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    path = tmp_path / "top" / "repo" / "sub"
-    path.mkdir(parents=True)
-    (tmp_path / "top" / "repo" / ".git").mkdir()
-    return path
-
-
-def servers(**commands: str) -> dict[str, object]:
-    return {"mcpServers": {name: {"command": command} for name, command in commands.items()}}
-
-
-def write(path: Path, value: object) -> Path:
-    path.write_text(value if isinstance(value, str) else json.dumps(value), "utf-8")
-    return path
-
-
-def load(project: Path, home: Path, **options: object) -> LoadedConfig:
-    options = {"environ": {}, "approve_project": True, "managed_dir": home / "managed", **options}
-    return load_config(cwd=project, home=home, stop_at=project.parents[1], **options)
-
-
-def commands(loaded: LoadedConfig) -> dict[str, tuple[str, str]]:
-    return {spec.name: (spec.target.command, str(spec.scope)) for spec in loaded.specs}
+from tests.files.kit import commands, load, servers, write
 
 
 def test_nothing_anywhere_is_no_problem(project: Path, home: Path) -> None:
@@ -80,39 +38,6 @@ def test_project_files_are_found_upward(project: Path, home: Path) -> None:
         "b": ("near", "project"),
     }
     assert [(lost.name, lost.source) for lost in loaded.shadowed] == [("a", str(project.parent / ".mcp.json"))]
-
-
-def test_user_and_local_servers_are_in_one_file(project: Path, home: Path) -> None:
-    """`~/.claude.json` holds user servers, and local ones under the path of the project (S009, S012)."""
-    write(
-        home / ".claude.json",
-        {
-            **servers(u="user", x="user"),
-            "projects": {
-                str(project): servers(x="local", l="local"),
-                str(project.parent): servers(l="repo", r="repo"),
-                str(project.parents[1]): servers(no="outside the repository"),
-            },
-        },
-    )
-
-    assert commands(load(project, home)) == {
-        "u": ("user", "user"),
-        "r": ("repo", "local"),
-        "x": ("local", "local"),
-        "l": ("local", "local"),
-    }
-
-
-def test_claude_config_dir_moves_the_file(project: Path, home: Path, tmp_path: Path) -> None:
-    """CLAUDE_CONFIG_DIR names the directory of `.claude.json` (S042, S362)."""
-    (tmp_path / "other").mkdir()
-    write(tmp_path / "other" / ".claude.json", servers(o="other"))
-    write(home / ".claude.json", servers(u="user"))
-
-    loaded = load(project, home, environ={"CLAUDE_CONFIG_DIR": str(tmp_path / "other")})
-
-    assert list(commands(loaded)) == ["o"]
 
 
 def test_given_configs_override_everything(project: Path, home: Path) -> None:
@@ -369,14 +294,6 @@ def test_a_thousand_servers_load_and_each_fault_is_placed(project: Path, home: P
     assert len({problem.line for problem in loaded.problems}) == 500
 
 
-# ── the administrator, plugins, connectors ───────────────────────────────────────────────────────────────────────────
-@pytest.fixture
-def managed(home: Path) -> Path:
-    path = home / "managed"
-    path.mkdir()
-    return path
-
-
 def test_managed_file_is_exclusive(project: Path, home: Path, managed: Path) -> None:
     """Where a managed file exists it alone counts, and `--config` is refused (S025, S016)."""
     write(managed / "managed-mcp.json", servers(m="managed"))
@@ -429,37 +346,6 @@ def test_managed_settings_and_drop_ins_block(project: Path, home: Path, managed:
     assert (spec.is_enabled, spec.disabled_reason) == (False, "policy")
 
 
-@pytest.mark.parametrize("is_file", [True, False])
-def test_settings_of_the_command_line_are_the_users_own(
-    project: Path, home: Path, tmp_path: Path, is_file: bool
-) -> None:
-    """S024, S063: their yes counts without trust, their deny list adds to the others."""
-    write(project / ".mcp.json", servers(a="a", b="b"))
-    write(home / ".claude.json", servers(u="u"))
-    says = {"enabledMcpjsonServers": ["a"], "deniedMcpServers": [{"serverName": "u"}]}
-    given = write(tmp_path / "s.json", says) if is_file else json.dumps(says)
-
-    loaded = load(project, home, approve_project=False, settings=given)
-
-    assert {spec.name: spec.is_enabled or spec.disabled_reason for spec in loaded.specs} == {
-        "a": True,
-        "b": "pending-approval",
-        "u": "policy",
-    }
-    assert (str(given) in loaded.files) is is_file
-
-
-@pytest.mark.parametrize(
-    ("given", "file"), [("absent.json", "absent.json"), ("{", "<--settings>"), ("{]}", "<--settings>")]
-)
-def test_settings_that_cannot_be_used_are_a_problem(project: Path, home: Path, given: str, file: str) -> None:
-    """What was named and is not there, or is no JSON, is told."""
-    [problem] = load(project, home, settings=given).problems
-
-    assert problem.file is not None
-    assert problem.file.endswith(file)
-
-
 @pytest.mark.parametrize(("value", "is_refused"), [(True, True), ("yes", True), (None, True), (False, False)])
 def test_sideloads_are_refused_where_an_administrator_says_so(
     project: Path, home: Path, managed: Path, value: object, is_refused: bool
@@ -509,92 +395,6 @@ def test_broken_managed_settings_close(project: Path, home: Path, managed: Path,
     assert [problem.file for problem in loaded.problems] == [str(managed / broken)]
 
 
-def test_settings_of_a_repository_cannot_approve(project: Path, home: Path) -> None:
-    """A repository's settings approve nothing until the folder is trusted; the user's do (S023, S024, fault 109)."""
-    write(project / ".mcp.json", servers(a="x", b="x", c="x"))
-    for path in (project / ".claude", home / ".claude"):
-        path.mkdir()
-    write(project / ".claude" / "settings.json", {"enableAllProjectMcpServers": True, "disabledMcpjsonServers": ["c"]})
-    write(project / ".claude" / "settings.local.json", {"enabledMcpjsonServers": ["a"]})
-    write(home / ".claude" / "settings.json", {"enabledMcpjsonServers": ["b", "c"]})
-
-    def states() -> dict[str, str]:
-        loaded = load(project, home, approve_project=False)
-        return {spec.name: "on" if spec.is_enabled else spec.disabled_reason for spec in loaded.specs}
-
-    assert states() == {"a": "pending-approval", "b": "on", "c": "rejected"}
-
-    write(home / ".claude.json", {"projects": {str(project.parent): {"hasTrustDialogAccepted": True}}})
-    assert states() == {"a": "on", "b": "on", "c": "rejected"}
-
-
-def test_choices_of_the_user_for_a_project(project: Path, home: Path) -> None:
-    """`~/.claude.json` holds approvals and switches of this project (S023, S037)."""
-    write(project / ".mcp.json", servers(a="x", b="x", c="x"))
-    lists = {"enabledMcpjsonServers": ["a", "c"], "disabledMcpjsonServers": ["b"], "disabledMcpServers": ["c", "u"]}
-    write(home / ".claude.json", {**servers(u="user"), "projects": {str(project): lists}})
-
-    loaded = load(project, home, approve_project=False)
-
-    assert {spec.name: "on" if spec.is_enabled else spec.disabled_reason for spec in loaded.specs} == {
-        "u": "user",
-        "a": "on",
-        "b": "rejected",
-        "c": "user",
-    }
-
-
-def test_plugins_bring_servers(project: Path, home: Path, tmp_path: Path) -> None:
-    """A plugin's servers carry its name, know its root, and stand below the user's (S021, S031, S032)."""
-    root = tmp_path / "plugin"
-    (root / ".claude-plugin").mkdir(parents=True)
-    write(
-        root / ".mcp.json", {"mcpServers": {"db": {"command": "${CLAUDE_PLUGIN_ROOT}/run"}, "same": {"command": "x"}}}
-    )
-    write(root / "more.json", servers(extra="e"))
-    write(tmp_path / "outside.json", servers(outside="o"))
-    manifest = {"name": "p", "mcpServers": ["more.json", "../outside.json"]}
-    write(root / ".claude-plugin" / "plugin.json", manifest)
-    write(home / ".claude.json", servers(mine="x"))
-
-    loaded = load(project, home, plugins={"p": root})
-
-    assert commands(loaded) == {
-        "plugin:p:db": (f"{root}/run", "plugin"),
-        "plugin:p:extra": ("e", "plugin"),
-        "mine": ("x", "user"),
-    }
-    assert [(lost.name, lost.winner, lost.by) for lost in loaded.shadowed] == [("plugin:p:same", "mine", "endpoint")]
-
-
-def test_a_plugin_refers_to_its_data_and_to_what_its_user_chose(project: Path, home: Path, tmp_path: Path) -> None:
-    """S031: in commands, addresses and headers; its helper is a shell's text and is told by variables instead."""
-    (tmp_path / "plugin").mkdir()
-    local = {"command": "run", "args": ["${CLAUDE_PLUGIN_DATA}"], "env": {"K": "${user_config.api-key}"}}
-    remote = {
-        "type": "http",
-        "url": "https://h/${user_config.team}",
-        "headersHelper": "echo ${user_config.team} ${CLAUDE_PLUGIN_DATA}",
-    }
-    odd = {"command": "${user_config.no}"}
-    write(tmp_path / "plugin" / ".mcp.json", {"mcpServers": {"l": local, "r": remote, "o": odd}})
-    plugin = Plugin(tmp_path / "plugin", user_config={"api-key": "s3cret", "team": "red"})
-    given = {"a/b": plugin, "c": Plugin(tmp_path / "plugin", data=tmp_path / "kept")}
-
-    loaded = load(project, home, plugins=given)
-    spec = {spec.name: spec for spec in loaded.specs}
-
-    assert spec["plugin:a/b:l"].target.args == (str(home / ".local/state/mcp-actors/plugins/a-b"),)
-    assert spec["plugin:a/b:l"].target.environment == {"K": "s3cret"}
-    assert spec["plugin:c:l"].target.args == (str(tmp_path / "kept"),)
-    remote_target = spec["plugin:a/b:r"].target
-    assert remote_target.url == "https://h/red"
-    assert remote_target.headers_helper == remote["headersHelper"]
-    assert remote_target.plugin_data == spec["plugin:a/b:l"].target.args[0]
-    assert spec["plugin:a/b:o"].target.command == "${user_config.no}"
-    assert "s3cret" not in repr(plugin) + repr(loaded)
-
-
 def connector(name: str, url: str) -> SourceReading:
     spec = ServerSpec(name=name, target=RemoteTarget(url), scope=Scope.CLAUDEAI, source="connectors")
     return SourceReading(Scope.CLAUDEAI, "connectors", specs=(spec,))
@@ -635,67 +435,3 @@ def test_policy_holds_for_what_a_program_adds(project: Path, home: Path, managed
     loaded = specs_from_mapping({"mcpServers": {"a": {"url": "https://h.example.com/x"}}}, {}, choices=choices)
 
     assert [(spec.is_enabled, spec.disabled_reason) for spec in loaded.specs] == [(False, "policy")]
-
-
-# ── what we remember ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def memory(home: Path) -> Path:
-    file = home / "state" / CHOICES_FILE
-    file.parent.mkdir(exist_ok=True)
-    return file
-
-
-def remembered(project: Path, home: Path, text: str) -> LoadedConfig:
-    memory(home).write_text(text)
-    environ = {"MCP_ACTORS_STATE_DIR": str(home / "state")}
-    return load(project, home, environ=environ, approve_project=False)
-
-
-def test_what_was_approved_before_runs(project: Path, home: Path) -> None:
-    """An approval that is kept in our own directory counts for the definition that it was given to (S023)."""
-    write(project / ".mcp.json", servers(a="a", b="b"))
-    [a, _] = [spec for spec in load(project, home, approve_project=False).specs if spec.scope is Scope.PROJECT]
-
-    loaded = remembered(project, home, remember(None, a, "f"))
-
-    assert [(spec.name, spec.is_enabled) for spec in loaded.specs] == [("a", True), ("b", False)]
-
-
-@pytest.mark.parametrize(("is_on", "overrides"), [(False, False), (True, True)])
-def test_switches_have_the_last_word_in_their_project(project: Path, home: Path, is_on: bool, overrides: bool) -> None:
-    """A server is on or off in this project as its user switched it, whatever its entry says (S037)."""
-    write(home / ".claude.json", {"mcpServers": {"s": {"command": "x", "disabled": is_on}}})
-    top = str(project.parent)
-
-    here = remembered(project, home, switch(None, top, "s", "f", is_on=is_on, overrides=overrides))
-    elsewhere = remembered(project, home, switch(None, "/other", "s", "f", is_on=is_on, overrides=overrides))
-
-    assert [spec.is_enabled for spec in (*here.specs, *elsewhere.specs)] == [is_on, not is_on]
-
-
-def test_a_switch_is_no_approval_and_no_permission(project: Path, home: Path) -> None:
-    """Switched on is neither approved nor allowed."""
-    write(project / ".mcp.json", servers(p="x"))
-    write(home / ".claude.json", servers(u="y"))
-    (home / ".claude").mkdir()
-    write(home / ".claude" / "settings.json", {"deniedMcpServers": [{"serverName": "u"}]})
-    text = None
-    for name in ("p", "u"):
-        text = switch(text, str(project.parent), name, "f", is_on=True, overrides=True)
-
-    loaded = remembered(project, home, text or "")
-
-    assert {spec.name: spec.disabled_reason for spec in loaded.specs} == {"p": "pending-approval", "u": "policy"}
-    assert not any(spec.is_enabled for spec in loaded.specs)
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"approved": true}'])
-def test_a_memory_that_cannot_be_read_approves_nothing(project: Path, home: Path, text: str) -> None:
-    """It is told where it is broken, and never taken for a yes."""
-    write(project / ".mcp.json", servers(p="x"))
-
-    loaded = remembered(project, home, text)
-
-    assert [spec.disabled_reason for spec in loaded.specs] == ["pending-approval"]
-    assert [problem.file for problem in loaded.problems] == ([str(memory(home))] if text in ("", "{") else [])
