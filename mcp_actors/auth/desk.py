@@ -10,25 +10,25 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import trio
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, field
 
 from mcp_actors.auth.client_secrets import ClientSecrets, read_secret_file
-from mcp_actors.auth.company_file import load_company, save_company
+from mcp_actors.auth.company_desk import CompanyDesk
 from mcp_actors.auth.credentials import slot_of
 from mcp_actors.auth.driving import drive, real_sources
 from mcp_actors.auth.fetcher import SafeFetcher, resolve_name
+from mcp_actors.auth.hello import ask_demand
 from mcp_actors.auth.jwt import read_header
 from mcp_actors.auth.minting import Minter
 from mcp_actors.auth.needs_auth import FILE_NAME, NeedsAuthCache, cache_id, why_no_login
 from mcp_actors.auth.options import AuthOptions, GrantKind, read_options
 from mcp_actors.auth.refreshing import NEWS, Keeper
 from mcp_actors.auth.server_auth import ServerAuth
+from mcp_actors.auth.status import AuthStatus, describe_login
 from mcp_actors.auth.upkeep import mint, revoke
 from mcp_actors.auth.xaa import Company, CompanySetup
 from mcp_actors.config.specs import RemoteTarget
-from mcp_actors.errors import AuthFailed, AuthRequired, ConfigError, ConnectFailed, McpActorsError, RemoteProtocolError
-from mcp_actors.protocol.revisions import LATEST_LEGACY
-from mcp_actors.protocol.session_settings import SessionSettings
+from mcp_actors.errors import AuthFailed, AuthRequired, ConfigError, McpActorsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -42,33 +42,9 @@ if TYPE_CHECKING:
     from mcp_actors.auth.store import CredentialStore
     from mcp_actors.config.specs import ServerSpec
 
-__all__ = ["AuthDesk", "AuthStatus"]
+__all__ = ["AuthDesk"]
 
-COMPANY_SECRET: Final = "xaa-client-secret"  # noqa: S105 - a name
 LOCKS: Final = "locks"
-MAX_FILE_BYTES: Final = 64 * 1024
-# Seconds that a server may take to say that it wants a login.
-HELLO_SECONDS: Final = 30.0
-
-
-@frozen
-class AuthStatus:
-    """How one server is signed in to. No secret, and reading it asks nobody."""
-
-    server: str
-    # "signed-in", "expired" (renewed at its next use), "signed-out", "configured" (its own header) or "none" (no HTTP).
-    state: str
-    grant: str | None = None
-    issuer: str | None = None
-    resource: str | None = None
-    client_id: str | None = None
-    scopes: tuple[str, ...] = ()
-    # Seconds since the epoch; None: unknown.
-    expires_at: float | None = None
-    can_renew: bool = False
-    # Where the login is kept: "keyring", "file" or "memory".
-    store: str | None = None
-    is_key_bound: bool = False
 
 
 @define(eq=False)
@@ -85,8 +61,8 @@ class AuthDesk:
     _resolve: Resolve = field(default=resolve_name, repr=False, alias="resolve")
     _is_proxied: Callable[[str], bool] = field(default=lambda _url: False, repr=False, alias="is_proxied")
     _sources: Sources = field(factory=real_sources, repr=False, alias="sources")
-    # The company's identity provider, where it was set up; None: no XAA.
-    _company: Company | None = field(default=None, init=False)
+    # The company's identity provider.
+    company: CompanyDesk = field(init=False, repr=False)
     _cache: NeedsAuthCache = field(init=False, repr=False)
     _secrets: ClientSecrets = field(init=False, repr=False)
     # Maps slot -> its keeper, so that servers with the same login share it.
@@ -96,6 +72,7 @@ class AuthDesk:
         path = None if self._state_dir is None else self._state_dir / FILE_NAME
         self._cache = NeedsAuthCache(path, self._sources.now)
         self._secrets = ClientSecrets(self._store, self._environ)
+        self.company = CompanyDesk(self._store, self._environ, self._state_dir, self._open_company)
 
     # ── who we are towards a server ──────────────────────────────────────────────────────────────────────────────────
 
@@ -146,6 +123,10 @@ class AuthDesk:
             self._keepers[slot] = Keeper(slot, self._store, fetch, self._sources, locks)
         return self._keepers[slot]
 
+    def _open_company(self, setup: CompanySetup, slot: str) -> Company:
+        fetch = self._fetcher(setup.issuer)
+        return Company(setup, self._keeper(slot, fetch), fetch, self._sources)
+
     @property
     def news_file(self) -> Path | None:
         """A file that is written anew whenever somebody signs in, in any process; None: nothing is kept."""
@@ -155,7 +136,7 @@ class AuthDesk:
         """What tells the login that a server waits for from others; None: nobody made one. Cancellation: safe."""
         auth = self.for_server(spec)
         if auth is not None and auth.options.grant is GrantKind.XAA:
-            company = await self.company()
+            company = await self.company.current()
             return None if company is None else await company.newest()
         return None if auth is None or auth.minter is not None else await auth.keeper.newest()
 
@@ -164,7 +145,7 @@ class AuthDesk:
         options = await auth.completed()
         errand = auth.errand(demand, previous, options=options)
         if options.grant is GrantKind.XAA:
-            company = await self.company()
+            company = await self.company.current()
             if company is None:
                 raise AuthRequired(
                     reason="this server takes a company's word, and no company is set up",
@@ -240,7 +221,7 @@ class AuthDesk:
         try:
             options = auth.options
             if options.grant is GrantKind.XAA:
-                company = await self.company()
+                company = await self.company.current()
                 if company is None:
                     raise AuthFailed(reason="no company is set up: mcp-actors xaa setup")
                 await company.log_in(prompter)
@@ -253,36 +234,13 @@ class AuthDesk:
             if by_code:
                 options = evolve(options, grant=GrantKind.DEVICE_CODE)
             auth.options = options
-            demand = await self._demand_of(spec)
+            assert isinstance(spec.target, RemoteTarget)  # it has an auth
+            demand = await ask_demand(self._exchange, spec.target)
             await auth.sign_in(prompter, demand=demand, scopes=scopes)
         except McpActorsError as exc:
             exc.server = exc.server or spec.name
             raise
         return await self.status(spec)
-
-    async def _demand_of(self, spec: ServerSpec) -> Demand | None:
-        """Ask the server what it demands, with a harmless request; None: it demands nothing."""
-        from mcp_actors.auth.challenge import read_demand
-
-        target = spec.target
-        assert isinstance(target, RemoteTarget)
-        hello = SessionSettings().compose_initialize(1, LATEST_LEGACY)
-        headers = [
-            *((name, value) for name, value in target.headers.items()),
-            ("Content-Type", "application/json"),
-            ("Accept", "application/json, text/event-stream"),
-        ]
-        with trio.move_on_after(HELLO_SECONDS) as scope:
-            try:
-                status, kept, _ = await self._exchange(
-                    "POST", target.url, headers, hello.data, address=None, max_bytes=MAX_FILE_BYTES
-                )
-            except RemoteProtocolError:
-                return None
-        if scope.cancelled_caught:
-            raise ConnectFailed(reason="the server did not answer in time")
-        challenge = kept.get("www-authenticate")
-        return read_demand(status, [challenge] if challenge else []) if status in (401, 403) else None
 
     async def log_out(self, spec: ServerSpec) -> bool:
         """Revoke and forget the login of one server, its registration too; returns whether there was one.
@@ -311,65 +269,11 @@ class AuthDesk:
         auth = self.for_server(spec)
         if auth is None:
             return AuthStatus(spec.name, "configured")
-        grant = str(auth.options.grant)
-        held = await auth.keeper.load() if auth.minter is None else auth.minter.held
+        minter, grant = auth.minter, str(auth.options.grant)
+        held = await auth.keeper.load() if minter is None else minter.held
         if held is None or held.tokens is None:
-            return AuthStatus(spec.name, "silent" if auth.minter is not None else "signed-out", grant)
-        tokens = held.tokens
-        is_alive = tokens.is_alive(self._sources.now())
-        return AuthStatus(
-            server=spec.name,
-            state="signed-in" if is_alive else "expired",
-            grant=str(held.grant),
-            issuer=held.issuer,
-            resource=held.resource,
-            client_id=None if held.identity is None else held.identity.client_id,
-            scopes=held.granted,
-            expires_at=tokens.expires_at,
-            can_renew=tokens.refresh_token is not None or auth.minter is not None,
-            store="memory" if auth.minter is not None else await self._store.kind(),
-            is_key_bound=held.dpop_key is not None,
+            return AuthStatus(spec.name, "signed-out" if minter is None else "silent", grant)
+        store = "memory" if minter is not None else await self._store.kind()
+        return describe_login(
+            spec.name, held, held.tokens, store=store, can_mint=minter is not None, now=self._sources.now()
         )
-
-    # ── the company ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-    def use_company(self, setup: CompanySetup) -> Company:
-        """Use this identity provider from now on."""
-        fetch = self._fetcher(setup.issuer)
-        slot = slot_of(setup.issuer, _company_options(setup))
-        self._company = Company(setup, self._keeper(slot, fetch), fetch, self._sources)
-        return self._company
-
-    async def company(self) -> Company | None:
-        """The identity provider that was set up; None: none was. Cancellation: safe.
-
-        Raises:
-            ConfigError: the file that ``xaa setup`` wrote cannot be used.
-        """
-        if self._company is None and self._state_dir is not None:
-            setup = await trio.to_thread.run_sync(load_company, self._state_dir)
-            if setup is not None:
-                secret = self._environ.get("MCP_XAA_IDP_CLIENT_SECRET")
-                if not secret:
-                    stored = await self._store.load(
-                        f"{COMPANY_SECRET}.{slot_of(setup.issuer, _company_options(setup))}"
-                    )
-                    secret = None if stored is None else stored.decode()
-                self.use_company(evolve(setup, client_secret=secret or None))
-        return self._company
-
-    async def set_up_company(self, setup: CompanySetup) -> str | None:
-        """Remember the identity provider for all runs; returns the kind of store of its secret. Cancellation: safe."""
-        if self._state_dir is None:
-            raise ConfigError(reason="there is no state directory to remember the company in", key="xaa")
-        kind = None
-        if setup.client_secret is not None:
-            slot = f"{COMPANY_SECRET}.{slot_of(setup.issuer, _company_options(setup))}"
-            kind = await self._store.save(slot, setup.client_secret.encode())
-        await trio.to_thread.run_sync(save_company, self._state_dir, setup)
-        self.use_company(setup)
-        return kind
-
-
-def _company_options(setup: CompanySetup) -> AuthOptions:
-    return AuthOptions(client_id=setup.client_id, issuer=setup.issuer, grant=GrantKind.XAA)

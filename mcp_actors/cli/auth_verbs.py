@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Awaitable, Callable
 
-    from mcp_actors.auth.desk import AuthDesk, AuthStatus
+    from mcp_actors.auth.desk import AuthDesk
+    from mcp_actors.auth.status import AuthStatus
     from mcp_actors.auth.xaa import CompanySetup
     from mcp_actors.cli.options import GlobalOptions
     from mcp_actors.config.specs import ServerSpec
@@ -204,7 +205,7 @@ def run_xaa(shared: GlobalOptions, own: argparse.Namespace) -> int:
         setup = _setup_of(own)
 
         async def verb(desk: AuthDesk) -> int:
-            kind = await desk.set_up_company(setup)
+            kind = await desk.company.set_up(setup)
             kept = "" if kind is None else f"; its secret is kept in {kind}"
             output.note(f"the company's identity provider is {setup.issuer}{kept}", prefix="")
             output.note("sign in there with: mcp-actors xaa login", prefix="")
@@ -215,7 +216,7 @@ def run_xaa(shared: GlobalOptions, own: argparse.Namespace) -> int:
     async def in_or_out(desk: AuthDesk) -> int:
         from mcp_actors.cli.prompting import TerminalPrompter
 
-        company = await desk.company()
+        company = await desk.company.current()
         if company is None:
             output.note("no company is set up: mcp-actors xaa setup --issuer URL --client-id ID")
             return FAILED

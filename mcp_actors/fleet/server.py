@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from mcp_actors.actors.listening import LogWatcher, ResourceWatcher
     from mcp_actors.actors.registry import Snapshot
     from mcp_actors.actors.slots import ProgressCallback
-    from mcp_actors.auth.desk import AuthDesk, AuthStatus
+    from mcp_actors.auth.desk import AuthDesk
     from mcp_actors.auth.driving import Prompter
+    from mcp_actors.auth.status import AuthStatus
     from mcp_actors.config.specs import ServerSpec
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.tools.catalog import Catalog, Tool

@@ -8,7 +8,6 @@ import pytest
 from oauth_peer import AS, MCP, Clock, World, answer, query_of, resource_document, server_document
 from oauth_wire import Server, send
 
-from mcp_actors.auth.company_file import load_company
 from mcp_actors.auth.desk import AuthDesk
 from mcp_actors.auth.options import AuthOptions, GrantKind
 from mcp_actors.auth.pkce import b64url
@@ -56,7 +55,7 @@ class Office:
             resolve=self.resolve,
             sources=self.clock.sources,
         )
-        self.company = self.desk.use_company(SETUP)
+        self.company = self.desk.company.use(SETUP)
         self.auth = self.desk.for_server(SPEC, options=options)
         self.minted = 0
 
@@ -227,17 +226,6 @@ def test_an_id_jag_is_looked_at_before_it_is_used(said, fault):
     result = read_id_jag(said, audience=AS, now=1_000_000.0)
 
     assert isinstance(result, str) if fault is None else fault in str(result)
-
-
-async def test_a_company_is_remembered_without_its_secret(tmp_path):
-    """The file has issuer and client; the secret is in the store (S279)."""
-    office = Office(tmp_path)
-    await office.desk.set_up_company(SETUP)
-
-    assert load_company(tmp_path) == CompanySetup(IDP, "idp-client")
-    assert b"idp-secret" not in (tmp_path / "xaa.json").read_bytes()
-    office.desk._company = None
-    assert (await office.desk.company()).setup == SETUP
 
 
 async def test_nothing_of_the_companys_word_is_shown():

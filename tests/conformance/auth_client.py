@@ -114,7 +114,7 @@ async def employ(runtime: Runtime, name: str, url: str, context: Mapping[str, An
 
     A person would have signed in to the company, and an administrator would have written the issuer down.
     """
-    company = runtime.desk.use_company(CompanySetup(context["idp_issuer"], context["idp_client_id"]))
+    company = runtime.desk.company.use(CompanySetup(context["idp_issuer"], context["idp_client_id"]))
     await company.adopt(
         Credentials(
             server_url=context["idp_issuer"],

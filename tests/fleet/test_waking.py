@@ -73,9 +73,9 @@ async def test_a_company_s_login_made_elsewhere_wakes_whoever_takes_its_word(tmp
                 await runtime.request("srv", "tools/list")
 
             desk, setup = elsewhere(tmp_path), CompanySetup(site.origin, "idp-client")
-            await desk.set_up_company(setup)
+            await desk.company.set_up(setup)
             provider = AuthServer(issuer=site.origin, token_endpoint=f"{site.origin}/token")
-            await desk.use_company(setup).adopt(
+            await desk.company.use(setup).adopt(
                 Credentials(
                     server_url=site.origin,
                     resource="",
