@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from mcp_actors.config.specs import Scope
 
-__all__ = ["SWITCHED_OFF", "ConfigNote", "Findings", "KeyPath", "Shadowed", "dotted"]
+__all__ = ["SWITCHED_OFF", "ConfigNote", "EntryFindings", "Findings", "KeyPath", "Shadowed", "dotted"]
 
 # Reason code of a definition that does not run by somebody's word -> what to do about it (S041).
 SWITCHED_OFF: Final[Mapping[str, str]] = {
@@ -124,6 +124,24 @@ class Findings:
             if (place := locate(path)) is not None:
                 line, column = place
                 self.notes[index] = evolve(self.notes[index], line=line, column=column)
+
+
+@frozen
+class EntryFindings:
+    """The `Findings` of one entry: its name goes along, and paths begin at it."""
+
+    findings: Findings
+    server: str
+    # Where the entry stands.
+    path: KeyPath
+
+    def problem(self, path: KeyPath, reason: str, remedy: str | None = None, category: str = "invalid_config") -> None:
+        """Note that what stands at `path` keeps the entry from running."""
+        self.findings.problem((*self.path, *path), reason, server=self.server, remedy=remedy, category=category)
+
+    def note(self, path: KeyPath, code: str, text: str, *, is_warning: bool = True) -> None:
+        """Note something about what stands at `path`."""
+        self.findings.note((*self.path, *path), code, text, server=self.server, is_warning=is_warning)
 
 
 def dotted(path: KeyPath) -> str:

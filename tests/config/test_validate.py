@@ -8,16 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_actors.config.notes import Findings
-from mcp_actors.config.specs import (
-    EraChoice,
-    RemoteTarget,
-    RestartPolicy,
-    RestartType,
-    Scope,
-    ServerSpec,
-    StdioTarget,
-    TransportName,
-)
+from mcp_actors.config.specs import EraChoice, RemoteTarget, RestartPolicy, RestartType, Scope, ServerSpec, StdioTarget
 from mcp_actors.config.validate import RESERVED_NAMES, EntryContext, read_entry
 
 ENVIRON = {"TOKEN": "s3cret-canary", "HOST": "mcp.example.com", "BROKEN": "s3cret-canary\n", "REF": "${TOKEN}"}
@@ -36,40 +27,6 @@ def target(raw: object) -> object:
 
 
 URL = "https://h/mcp"
-
-
-TOLD = "is no key that has an effect; did you mean {}?"
-
-
-@pytest.mark.parametrize(
-    ("spelling", "transport"),
-    [
-        ("http", TransportName.HTTP),
-        ("HTTP", TransportName.HTTP),
-        ("streamable-http", TransportName.HTTP),
-        ("streamable_http", TransportName.HTTP),
-        ("streamableHttp", TransportName.HTTP),
-        ("Streamable HTTP", TransportName.HTTP),
-        ("sse", TransportName.SSE),
-        ("SSE", TransportName.SSE),
-    ],
-)
-def test_transport_is_read_in_any_spelling(spelling: str, transport: TransportName) -> None:
-    """The type counts without regard to case and separators, under either key (S005, fault 20)."""
-    assert target({"type": spelling, "url": URL}) == RemoteTarget(URL, transport)
-    assert target({"transport": spelling, "url": URL}) == RemoteTarget(URL, transport)
-
-
-@pytest.mark.parametrize("spelling", ["ws", "WebSocket", "web-socket"])
-def test_websocket_is_read(spelling: str) -> None:
-    """ws is a type that files may name (S006)."""
-    assert target({"type": spelling, "url": "wss://h/x"}) == RemoteTarget("wss://h/x", TransportName.WS)
-
-
-@pytest.mark.parametrize("spelling", ["stdio", "STDIO", None])
-def test_stdio_is_the_default(spelling: str | None) -> None:
-    """An entry with a command and no type is a program (S004, S002)."""
-    assert target({"type": spelling, "command": "x"}) == StdioTarget("x")
 
 
 @pytest.mark.parametrize(
@@ -121,54 +78,6 @@ def test_faulty_entries_are_told_with_key_and_category(raw: object, category: st
     assert (category, key, "a", "some.json") == (problem.category, problem.key, problem.server, problem.file)
 
 
-def test_unknown_type_lists_what_is_accepted() -> None:
-    """The remedy for an unknown type names the types there are; nothing is guessed (fault 20)."""
-    _, findings = read({"type": "grpc", "url": URL})
-
-    assert all(word in str(findings.problems[0]) for word in ("grpc", "stdio", "streamable-http", "sse", "ws"))
-
-
-@pytest.mark.parametrize(
-    ("key", "meant"),
-    [
-        ("arg", "args"),
-        ("Env", "env"),
-        ("header", "headers"),
-        ("URL", "url"),
-        ("disable", "disabled"),
-        ("env_file", "envFile"),
-        ("requestTimeout", "request_timeout_ms"),
-        # Of other programs, and of nobody: they are kept and not spoken of.
-        *(
-            (key, None)
-            for key in ("alwaysAllow", "autoApprove", "disabledTools", "trust", "description", "x", "", "\n")
-        ),
-        *((key, None) for key in ("args", "env", "oauth", "transport", "alwaysLoad", "envFile")),
-    ],
-)
-def test_a_slip_of_a_key_is_warned_about(key: str, meant: str | None) -> None:
-    """A key that is nearly one of ours has no effect and is told of; foreign keys pass in silence (field 53)."""
-    spec, findings = read({"command": "x", key: {"args": [], "transport": "stdio", "alwaysLoad": False}.get(key, {})})
-
-    assert spec is not None or findings.problems
-    told = [note for note in findings.notes if note.code == "unknown-key"]
-    assert [note.text for note in told] == ([] if meant is None else [TOLD.format(meant)])
-
-
-def test_url_without_type_is_streamable_http_with_a_note() -> None:
-    """An address without type is taken as streamable HTTP, said so, and marked as a guess (S004, faults 19, 34)."""
-    spec, findings = read({"url": URL})
-
-    assert spec is not None
-    assert spec.target == RemoteTarget(URL, TransportName.HTTP, is_guess=True)
-    assert [(note.code, note.is_warning) for note in findings.notes] == [("url-without-type", False)]
-
-
-def test_websocket_address_without_type_is_a_websocket() -> None:
-    """The scheme ws says enough."""
-    assert target({"url": "ws://h/x"}) == RemoteTarget("ws://h/x", TransportName.WS)
-
-
 def test_variables_are_filled_in_everywhere_they_may_stand() -> None:
     """Command, args, env, cwd, url and headers expand, values only, once (S028, fault 25)."""
     raw = {"command": "${HOST}", "args": ["-t=${TOKEN}", "${REF}"], "env": {"${HOST}": "${TOKEN}"}, "cwd": "/${HOST}"}
@@ -214,33 +123,6 @@ def test_empty_default_is_an_empty_text() -> None:
     spec, findings = read({"command": "x", "env": {"E": "${MISSING:-}"}}, is_unset_fatal=True)
 
     assert (spec and spec.target, findings.notes) == (StdioTarget("x", environment={"E": ""}), [])
-
-
-def test_scalars_and_null_in_env_are_noted() -> None:
-    """Scalars are taken as text with a note, null is left out with a note, lists are an error (fault 27)."""
-    spec, findings = read({"command": "x", "env": {"PORT": 8080, "DEBUG": True, "RATE": 0.5, "X": None}})
-
-    assert spec is not None
-    assert spec.target == StdioTarget("x", environment={"PORT": "8080", "DEBUG": "true", "RATE": "0.5"})
-    assert [note.code for note in findings.notes] == ["taken-as-text"] * 3 + ["not-set"]
-
-    spec, findings = read({"command": "x", "env": {"L": [1]}})
-
-    assert (spec, findings.problems[0].key) == (None, "mcpServers.a.env.L")
-
-
-def test_whitespace_warns_and_is_kept() -> None:
-    """Blanks at the ends of watched fields are named and used unchanged (S036)."""
-    spec, findings = read({"command": " x", "args": ["a ", "b"], "env": {" E": "v\t", "F": "f"}})
-
-    assert spec is not None
-    assert spec.target == StdioTarget(" x", ("a ", "b"), {" E": "v\t", "F": "f"})
-    prefix = "mcpServers.a."
-    assert {note.key for note in findings.notes if note.code == "whitespace"} == {
-        f"{prefix}command",
-        f"{prefix}args[0]",
-        f"{prefix}env. E",
-    }
 
 
 @pytest.mark.parametrize("name", sorted(RESERVED_NAMES))
