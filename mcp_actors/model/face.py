@@ -1,81 +1,56 @@
 """Owns `ModelFace`: what a running fleet looks like to a model, from the list of tools to the result of a call.
 
-What this is not: a model's interface, or the agent's loop. Nothing of a server's reaches the wire changed: views are
-cleaned, arguments are put back.
+What this is not: a model's interface, or the agent's loop; nor the owner of the listing (`offer`) or of how results are
+read (`result_reader`). Nothing of a server's reaches the wire changed: views are cleaned, arguments are put back.
 
-Rules.
-
-1. Every call of a model passes one check: deny, ask, mode, allow, person (S228, S234). A refusal is a result that the
-   model reads, not an exception: it may go another way.
-2. Whether structured content fits its schema is told, and counts against no server (fault 84); raising is opt-in.
-3. What takes time (schemas, pictures, files, the first index) runs in a thread.
+Rule: every call of a model passes one check: deny, ask, mode, allow, person (S228, S234). A refusal is a result that
+the model reads, not an exception: it may go another way.
 """
 
 from __future__ import annotations
 
-import logging
 import math
-from contextlib import suppress
-from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import trio
-from attrs import evolve, frozen
+from attrs import evolve
 
-from mcp_actors.errors import RemoteProtocolError, UnknownServer, UnknownTool
 from mcp_actors.model.absent import absent
 from mcp_actors.model.limits import limits_of_environment
+from mcp_actors.model.offer import Offer, Offering
 from mcp_actors.model.own_tools import OwnTools, Resourceful, told
 from mcp_actors.model.permission import Deny, Permission
 from mcp_actors.model.pictures import shrink_picture
+from mcp_actors.model.result_reader import Called, ResultReader
 from mcp_actors.model.tool_hooks import Before, hooks_beside
-from mcp_actors.tools.blocks import plan_result
-from mcp_actors.tools.filters import hide_by
 from mcp_actors.tools.formats import FORMATS
-from mcp_actors.tools.listing import Listing, clean_instructions, list_for_model
+from mcp_actors.tools.listing import Listing, clean_instructions
 from mcp_actors.tools.permissions import Mode, Question
 from mcp_actors.tools.plans import ModelText
-from mcp_actors.tools.search import DEFAULT_LIMIT, SearchIndex
-from mcp_actors.tools.validation import Fit, check_output
+from mcp_actors.tools.search import DEFAULT_LIMIT
 from mcp_actors.tools.view import ToolView, restore_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mcp_actors.actors.registry import Snapshot
     from mcp_actors.actors.slots import ProgressCallback
     from mcp_actors.elicitation.hooks import Hooks
-    from mcp_actors.fleet.configured import Configured
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.model.outputs import Outputs
     from mcp_actors.model.permission import AskPermission
     from mcp_actors.model.pins import PinBook
-    from mcp_actors.tools.catalog import Tool
-    from mcp_actors.tools.filters import Hide
     from mcp_actors.tools.permission_rules import Rules, Verdict
     from mcp_actors.tools.pinning import Change
-    from mcp_actors.tools.plans import Limits, ModelResult, ResultPlan, SaveFile, Shrink
+    from mcp_actors.tools.plans import Limits, ModelResult, Shrink
     from mcp_actors.tools.resource_tools import HostTool
     from mcp_actors.tools.results import ToolResult
     from mcp_actors.tools.search import Match
-    from mcp_actors.tools.validation import Check
 
 __all__ = ["Called", "Fleet", "ModelFace"]
 
-logger = logging.getLogger("mcp_actors.model")
 
-# From here on a result is checked and planned in a thread, where it holds up nobody.
-THREAD_BYTES: Final = 100_000
-# A catalogue from this size on is indexed in a thread.
-THREAD_TOOLS: Final = 500
-
-
-class Fleet(Resourceful, Protocol):
+class Fleet(Offering, Resourceful, Protocol):
     """What a face needs of the runtime; see `Runtime` for each."""
-
-    configured: Configured
-
-    async def find_tool(self, name: str) -> Tool: ...
 
     async def call_tool(
         self,
@@ -85,15 +60,6 @@ class Fleet(Resourceful, Protocol):
         timeout: float | None = None,
         progress: ProgressCallback | None = None,
     ) -> ToolResult: ...
-
-
-@frozen(eq=False)
-class Called:
-    """One call that was made: what the server said, whether it fits, and what a model gets of it."""
-
-    raw: ToolResult
-    check: Check | None
-    result: ModelResult
 
 
 class ModelFace:
@@ -131,24 +97,18 @@ class ModelFace:
             is_strict: raise when structured content does not fit its schema.
             hooks: what looks at calls before and after (`read_hooks` with `TOOL_EVENTS`); they run as this program.
         """
-        self.pins = pins
         self._runtime = runtime
         self._permission = Permission(runtime.configured, rules, mode, ask)
-        self._limits = limits_of_environment() if limits is None else limits
-        self._outputs = outputs
-        self._report = report
-        self._shrink = shrink
-        self._is_strict = is_strict
-        # What was listed last, of which snapshot and by which rules; replaced together, under the lock.
-        self._listing = Listing()
-        self._listed: tuple[Snapshot, Rules] | tuple[None, None] = (None, None)
-        # The filter of these rules.
-        self._hide: Hide = hide_by(self.rules)
-        self._hides_by: Rules | None = None
-        self._index = SearchIndex()
-        self._own = OwnTools(runtime, self._save)
+        self._offer = Offer(runtime, self._permission, pins, report)
+        limits = limits_of_environment() if limits is None else limits
+        self._reader = ResultReader(limits, outputs, shrink, is_strict)
+        self._own = OwnTools(runtime, self._reader.save)
         self._hooks = None if hooks is None else hooks_beside(runtime, hooks, self._permission.mode)
-        self._lock = trio.Lock()
+
+    @property
+    def pins(self) -> PinBook | None:
+        """What was approved; None: definitions may change freely."""
+        return self._offer.pins
 
     @property
     def rules(self) -> Rules:
@@ -169,30 +129,7 @@ class ModelFace:
         Source:
             S156, S165, fault 104.
         """
-        if self._listed[0] is self._runtime.snapshot and self._listed[1] is self.rules:
-            return self._listing
-        async with self._lock:
-            snapshot, rules = self._runtime.snapshot, self.rules
-            await self._look_at_pins(snapshot)
-            if self._hides_by is not rules:  # another filter makes every shelf anew
-                self._hide = hide_by(rules, frozenset() if self.pins is None else self.pins.suspended)
-                self._hides_by = rules
-            self._listing = list_for_model(snapshot.catalog, self._hide, previous=self._listing, eager=snapshot.eager)
-            self._listed = snapshot, rules
-        return self._listing
-
-    async def _look_at_pins(self, snapshot: Snapshot) -> None:
-        if self.pins is None:
-            return
-        for server in snapshot.catalog.servers:
-            tools, connection = snapshot.catalog.tools_of(server), snapshot.connections.get(server)
-            if connection is None or not self.pins.is_news(server, tools):
-                continue
-            changes = await trio.to_thread.run_sync(self.pins.look, connection.spec, tools)
-            for change in changes:
-                logger.warning("[MCP:%s] a tool is not what was approved: %s", server, change.describe())
-            if changes and self._report is not None:
-                self._report(server, changes)
+        return await self._offer.listing()
 
     @property
     def changes(self) -> Mapping[str, tuple[Change, ...]]:
@@ -208,15 +145,7 @@ class ModelFace:
         Cancellation:
             Safe. It is done or not.
         """
-        async with self._lock:
-            snapshot = self._runtime.snapshot
-            connection = snapshot.connections.get(server)
-            if connection is None:
-                raise UnknownServer(name=server)
-            if self.pins is not None:
-                tools = snapshot.catalog.tools_of(server)
-                await trio.to_thread.run_sync(self.pins.approve, connection.spec, tools)
-            self._hides_by, self._listed = None, (None, None)
+        await self._offer.approve(server)
 
     @property
     def host_tools(self) -> tuple[HostTool, ...]:
@@ -256,11 +185,7 @@ class ModelFace:
 
     async def search(self, query: str, limit: int = DEFAULT_LIMIT) -> tuple[Match, ...]:
         """Find tools by words, best first. Cancellation: safe (S170)."""
-        listing = await self.listing()
-        index = self._index = self._index.replace(listing)
-        if len(listing) >= THREAD_TOOLS:
-            return await trio.to_thread.run_sync(index.search, query, limit)
-        return index.search(query, limit)
+        return await self._offer.search(query, limit)
 
     # ── calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -300,7 +225,7 @@ class ModelFace:
         tool: HostTool | ToolView | None = next((tool for tool in self.host_tools if tool.name == name), None)
         if tool is None:
             with trio.fail_after(math.inf if timeout is None else timeout):
-                tool = await self._view(name)
+                tool = await self._offer.view(name)
         before = Before(arguments or {}, hook)
         if hook is None and self._hooks is not None:
             before = await self._hooks.before(name, before.arguments)
@@ -348,51 +273,11 @@ class ModelFace:
             view: the tool that gave it.
             is_replaced: it is not the tool's own, so that the tool's schema is not for it.
         """
-        limits = evolve(self._limits, max_result_chars=view.max_result_chars)
-        check, plan = await self._judged(raw, None if is_replaced else view.output_schema, limits)
-        if self._is_strict and check is not None and check.fit is Fit.INVALID:
-            reason = f"structured content of {view.name} does not fit its schema: {check.reason}"
-            raise RemoteProtocolError(server=view.server, reason=reason)
-        return Called(raw, check, plan.finish(await self._save(plan.files)))
+        return await self._reader.read(raw, view, is_replaced=is_replaced)
 
     async def take(self, raw: ToolResult) -> ModelResult:
         """What a model gets of content that no tool gave: of a resource, of a prompt. Cancellation: as `call`."""
-        _, plan = await self._judged(raw, None, self._limits)
-        return plan.finish(await self._save(plan.files))
-
-    async def _judged(
-        self, raw: ToolResult, schema: JsonObject | None, limits: Limits
-    ) -> tuple[Check | None, ResultPlan]:
-        judge = partial(_judge, raw, schema, limits, self._shrink)
-        # A picture may have to be decoded, whatever its size.
-        is_slow = len(raw.raw) > THREAD_BYTES or b'"image' in raw.raw
-        return await trio.to_thread.run_sync(judge) if is_slow else judge()
-
-    async def _view(self, name: str) -> ToolView:
-        views = (await self.listing()).views
-        if name not in views and self._is_down(name):
-            # A model knows it from an earlier list: "no such tool" would be wrong (S118, S125, field 14).
-            with suppress(UnknownTool):
-                await self._runtime.find_tool(name)
-            views = (await self.listing()).views
-        if name not in views:
-            nearest = self._runtime.snapshot.catalog.nearest(name)
-            raise UnknownTool(name=name, nearest=tuple(near for near in nearest if near in views))
-        return views[name]
-
-    def _is_down(self, name: str) -> bool:
-        connected = self._runtime.snapshot.connections
-        return any(server not in connected for server in self._runtime.configured.servers_of(name))
-
-    async def _save(self, files: Sequence[SaveFile]) -> list[str | None]:
-        return [None] * len(files) if self._outputs is None else await self._outputs.save(files)
-
-
-def _judge(
-    raw: ToolResult, schema: JsonObject | None, limits: Limits, shrink: Shrink | None
-) -> tuple[Check | None, ResultPlan]:
-    check = check_output(schema, raw.structured_content, is_error=raw.is_error, has_value=raw.has_structured_content)
-    return check, plan_result(raw, limits=limits, check=check, shrink=shrink)
+        return await self._reader.take(raw)
 
 
 def _with_remarks(result: ModelResult, remarks: Sequence[str]) -> ModelResult:
