@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import unquote, urlsplit
 
 import trio
@@ -26,11 +26,23 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
     from urllib.parse import SplitResult
 
-__all__ = ["dial"]
+__all__ = ["Dial", "dial"]
 
 SECURE: Final = frozenset({"wss", "https"})
 # Of a proxy's answer; any real one has a few lines.
 MAX_HEAD_BYTES: Final = 16 * 1024
+
+
+class Dial(Protocol):
+    """Opens the stream under a WebSocket: `dial`, or a test's or host's own."""
+
+    async def __call__(self, url: str, *, environ: Mapping[str, str] | None = None) -> trio.abc.Stream:
+        """Connect to the host of `url`.
+
+        Raises:
+            ConnectFailed: it did not come up.
+        """
+        ...
 
 
 async def dial(

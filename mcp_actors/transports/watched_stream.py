@@ -12,15 +12,15 @@ from attrs import define, field
 
 from mcp_actors.transports.frame_portions import Portions
 from mcp_actors.transports.http_answer import BROKEN_ERRORS, NO_WORDS, explain
+from mcp_actors.transports.websocket_handshake import HEAD_END
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["WatchedStream", "read_head"]
+__all__ = ["WatchedStream"]
 
 WRITE_BYTES: Final = 256 * 1024
 HANDSHAKE_READ_BYTES: Final = 4096
-HEAD_END: Final = b"\r\n\r\n"
 # Of the answer to the handshake, headers and body.
 MAX_HANDSHAKE_BYTES: Final = 64 * 1024
 
@@ -50,6 +50,30 @@ class WatchedStream(trio.abc.Stream):
         """Let everything through from now on."""
         self._portions.measure(self.heard.partition(HEAD_END)[2])  # frames that came along were handed on
         self._on_end, self.heard = None, b""
+
+    async def wait_silent(self, interval: float, timeout: float, ask: Callable[[], None]) -> None:
+        """Wait until the peer is silent for `timeout` seconds after it was asked for a sign of life.
+
+        Args:
+            interval: seconds of silence after which it is asked.
+            timeout: a length that is part of what is waited for, not a bound of the waiting.
+            ask: asks it, without waiting.
+
+        Cancellation:
+            Safe.
+
+        Source:
+            S127.
+        """
+        while True:
+            await trio.sleep_until(self.alive + interval)
+            mark = self.alive
+            if trio.current_time() < mark + interval:
+                continue
+            ask()
+            await trio.sleep(timeout)
+            if self.alive == mark:
+                return
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
         """As trio's, but few frames at once; a broken stream has ended."""
@@ -108,13 +132,3 @@ class WatchedStream(trio.abc.Stream):
     async def aclose(self) -> None:
         """Close the stream."""
         await self._stream.aclose()
-
-
-def read_head(data: bytes) -> tuple[int | None, dict[bytes, bytes]]:
-    """Status and headers (lower-case name -> value) of an HTTP answer; no status where it is none."""
-    first, *lines = data.partition(HEAD_END)[0].split(b"\r\n")
-    parts = first.split(b" ")
-    if not first.startswith(b"HTTP/1.") or len(parts) < 2 or not parts[1].isdigit():
-        return None, {}
-    pairs = (line.partition(b":") for line in lines)
-    return int(parts[1]), {name.strip().lower(): value.strip() for name, _, value in pairs}

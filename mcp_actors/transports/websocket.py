@@ -20,7 +20,8 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 import h11
@@ -30,7 +31,6 @@ from wsproto.utilities import ProtocolError as WsProtocolError
 
 from mcp_actors.config.specs import RemoteTarget
 from mcp_actors.errors import (
-    AuthRequired,
     ConnectFailed,
     LocalProtocolError,
     McpActorsError,
@@ -38,15 +38,15 @@ from mcp_actors.errors import (
     TransportClosed,
     TransportError,
 )
-from mcp_actors.protocol.refusals import is_outage
 from mcp_actors.shown import one_line
 from mcp_actors.transports.base import Diagnostics
 from mcp_actors.transports.carried_headers import CarriedHeaders
-from mcp_actors.transports.dialing import dial
-from mcp_actors.transports.http_exchange import retry_after
+from mcp_actors.transports.close_codes import ABNORMAL, NORMAL, UNSUPPORTED_DATA, describe_close
+from mcp_actors.transports.dialing import Dial, dial
 from mcp_actors.transports.http_headers import user_headers
 from mcp_actors.transports.redirects import place_of
-from mcp_actors.transports.watched_stream import WatchedStream, read_head
+from mcp_actors.transports.watched_stream import WatchedStream
+from mcp_actors.transports.websocket_handshake import read_head, refused, split_host
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,30 +56,13 @@ if TYPE_CHECKING:
     from mcp_actors.protocol.types import Frame, ServerInfo
     from mcp_actors.transports.base import Sink
 
-__all__ = ["Dial", "WebSocketTransport"]
+__all__ = ["WebSocketTransport"]
 
 SUBPROTOCOL: Final = "mcp"
 # Frames that wait to be written: enough to overlap work, few enough that a slow reader is felt by the caller.
 OUTBOX_FRAMES: Final = 16
 READ_BYTES: Final = 64 * 1024
 LEAVE_SECONDS: Final = 1.0
-# Close codes of RFC 6455.
-UNSUPPORTED_DATA: Final = 1003
-TOO_BIG: Final = 1009
-FAULT_CODES: Final = frozenset({1002, 1007})
-ABNORMAL: Final = 1006
-
-
-class Dial(Protocol):
-    """Opens the stream under a WebSocket: `dialing.dial`, or a test's or host's own."""
-
-    async def __call__(self, url: str, *, environ: Mapping[str, str] | None = None) -> trio.abc.Stream:
-        """Connect to the host of `url`.
-
-        Raises:
-            ConnectFailed: it did not come up.
-        """
-        ...
 
 
 class WebSocketTransport:
@@ -197,7 +180,7 @@ class WebSocketTransport:
 
     async def _shake_hands(self, wire: WatchedStream, nursery: trio.Nursery) -> trio_websocket.WebSocketConnection:
         parts = urlsplit(self._url)
-        host, extra = _split_host(self._carried.pairs, parts.netloc.rpartition("@")[2])
+        host, extra = split_host(self._carried.pairs, parts.netloc.rpartition("@")[2])
         # trio_websocket waits for ever when the peer hangs up before it answered.
         with trio.CancelScope() as scope:
             wire.begin_handshake(scope.cancel)
@@ -219,7 +202,7 @@ class WebSocketTransport:
         # It reads no refusal whose body is as long as the connection, either.
         status, headers = read_head(wire.heard)
         if status is not None and status != 101:
-            raise self._refused(status, headers)
+            raise refused(place_of(self._url), status, headers, time.time())
         why = f": {wire.fault}" if wire.fault else ""
         raise ConnectFailed(reason=f"{place_of(self._url)} hung up during the WebSocket handshake{why}")
 
@@ -236,25 +219,11 @@ class WebSocketTransport:
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         if isinstance(error, trio_websocket.ConnectionRejected):
-            return self._refused(error.status_code, dict(error.headers))
+            return refused(place_of(self._url), error.status_code, dict(error.headers), time.time())
         if isinstance(error, McpActorsError):
             return error
         kind = ConnectFailed if self._outgoing is None else TransportBroken
         return kind(reason=f"{place_of(self._url)} does not speak WebSocket: {one_line(_root(error))}")
-
-    def _refused(self, status: int, headers: Mapping[bytes, bytes]) -> McpActorsError:
-        """The error for a handshake that was answered with `status`; `headers` maps lower-case name -> value."""
-        reason = f"{place_of(self._url)} refused the WebSocket handshake: HTTP {status}"
-        if status in (401, 403):
-            remedy = "give credentials by headers or headersHelper"
-            return AuthRequired(reason=reason, remedy=remedy, http_status=status)
-        wait = headers.get(b"retry-after", b"").decode("latin-1")
-        return ConnectFailed(
-            reason=reason,
-            http_status=status,
-            can_retry=is_outage(status),
-            retry_after=retry_after(wait, now=time.time()),
-        )
 
     # ── life ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -282,7 +251,7 @@ class WebSocketTransport:
             with trio.move_on_after(LEAVE_SECONDS, shield=True):
                 if websocket.closed is None and isinstance(self._verdict, TransportClosed):
                     await written.wait()
-                await websocket.aclose(1000 if isinstance(self._verdict, TransportClosed) else UNSUPPORTED_DATA)
+                await websocket.aclose(NORMAL if isinstance(self._verdict, TransportClosed) else UNSUPPORTED_DATA)
             waiting.close()
 
     async def _read(self, websocket: trio_websocket.WebSocketConnection, sink: Sink) -> None:
@@ -319,29 +288,15 @@ class WebSocketTransport:
         self, websocket: trio_websocket.WebSocketConnection, wire: WatchedStream, shelter: trio.Nursery
     ) -> None:
         """Break the wire when the peer is silent in spite of being asked."""
-        while True:
-            await trio.sleep_until(wire.alive + self._ping_interval)
-            mark = wire.alive
-            if trio.current_time() < mark + self._ping_interval:
-                continue
-            shelter.start_soon(_ping, websocket)
-            await trio.sleep(self._ping_timeout)
-            if wire.alive == mark:
-                silence = self._ping_interval + self._ping_timeout
-                self._end(TransportBroken(reason=f"nothing was heard for {silence:g} s, not even an answer to a ping"))
-                return
+        await wire.wait_silent(self._ping_interval, self._ping_timeout, partial(shelter.start_soon, _ping, websocket))
+        silence = self._ping_interval + self._ping_timeout
+        self._end(TransportBroken(reason=f"nothing was heard for {silence:g} s, not even an answer to a ping"))
 
     # ── end ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _closing(self, reason: trio_websocket.CloseReason | None) -> str:
-        if reason is None or reason.code == ABNORMAL:
-            return "the connection ended without a word"
-        if reason.code == TOO_BIG and (reason.reason or "").startswith("Exceeded maximum message size"):
-            return f"message larger than {self._max_bytes} bytes"
-        # These two are mostly our own words about what the server sent.
-        who = "the connection was closed" if reason.code in FAULT_CODES else "the server closed the connection"
-        text = f"{who}: {reason.code} {reason.name}"
-        return f"{text}: {one_line(reason.reason)}" if reason.reason else text
+        code, name, words = (ABNORMAL, "", None) if reason is None else (reason.code, reason.name, reason.reason)
+        return describe_close(code, name, words or "", max_bytes=self._max_bytes)
 
     def _end(self, verdict: TransportError) -> None:
         """Judge the end of the wire, once; everybody who asks gets this cause."""
@@ -371,18 +326,6 @@ async def _shelter(shield: trio.CancelScope, *, task_status: trio.TaskStatus[tri
 async def _ping(websocket: trio_websocket.WebSocketConnection) -> None:
     with suppress(trio_websocket.ConnectionClosed):
         await websocket.ping()
-
-
-def _split_host(headers: list[tuple[bytes, bytes]], host: str) -> tuple[str, list[tuple[bytes, bytes]]]:
-    """The Host of the handshake, a configured one first, and the headers besides those of the handshake itself."""
-    extra: list[tuple[bytes, bytes]] = []
-    for name, value in headers:
-        key = name.lower()
-        if key == b"host":
-            host = value.decode()
-        elif key != b"upgrade" and not key.startswith(b"sec-websocket-"):
-            extra.append((name, value))
-    return host, extra
 
 
 def _root(error: BaseException) -> str:
