@@ -19,11 +19,11 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 import trio
-from attrs import evolve
 
-from mcp_actors.actors.hook_runners import run_hooks
+from mcp_actors.actors.conversation import converse
 from mcp_actors.actors.mailbox import Mailbox
 from mcp_actors.actors.open_question import OpenQuestion
+from mcp_actors.actors.question_hooks import QuestionHooks
 from mcp_actors.actors.questions import (
     AnswerQuestion,
     AskQuestion,
@@ -38,20 +38,10 @@ from mcp_actors.actors.questions import (
     WithdrawQuestion,
     WithdrawQuestions,
 )
-from mcp_actors.elicitation.hook_outcomes import combine, prefill, read_end, revise_answer, settle_question
-from mcp_actors.elicitation.hooks import HookContext, HookEvent, Hooks, hook_input
+from mcp_actors.elicitation.hooks import HookContext, Hooks
 from mcp_actors.elicitation.policy import AskPerson, Mode, Policy, Settled, decide, judge_answer
 from mcp_actors.elicitation.queue import Pages, Queue
-from mcp_actors.elicitation.requests import (
-    CANCELLED,
-    INTERNAL_ERROR,
-    Action,
-    Answer,
-    InputRequest,
-    Outcome,
-    RefusedRequest,
-    Stage,
-)
+from mcp_actors.elicitation.requests import CANCELLED, Action, Answer, InputRequest, Outcome, Stage
 from mcp_actors.errors import ActorGone
 
 if TYPE_CHECKING:
@@ -59,9 +49,7 @@ if TYPE_CHECKING:
 
     from mcp_actors.actors.mailbox import Envelope
     from mcp_actors.actors.questions import ElicitorEvent, PendingQuestion, Prompter, RunHook
-    from mcp_actors.elicitation.hook_outcomes import Verdict
     from mcp_actors.elicitation.hooks import Handler
-    from mcp_actors.jsontypes import JsonObject
 
 __all__ = ["Elicitor"]
 
@@ -100,9 +88,7 @@ class Elicitor:
         self.answered = 0
         self._prompter = prompter
         self._report = report
-        self._run_hook = run_hook
-        self._hooks = hooks or Hooks()
-        self._context = context or HookContext()
+        self._hooks = QuestionHooks(run_hook, self._warn, hooks or Hooks(), context or HookContext())
         self._queue = Queue(self.policy.max_per_server, self.policy.max_open)
         # Maps number -> open question, oldest first.
         self._entries: dict[int, OpenQuestion] = {}
@@ -189,7 +175,7 @@ class Elicitor:
         elif request.elicitation_id is not None:
             self._pages.begin(request.server, request.elicitation_id)
         self._entries[number] = entry
-        handlers = self._hooks.select(HookEvent.ELICITATION, request.server) if request.stage is Stage.FIRST else ()
+        handlers = self._hooks.on_question(request.server) if request.stage is Stage.FIRST else ()
         if not handlers and entry.outcome is None:
             # Here and not in its task: tasks start in any order, questions queue in theirs.
             self._decide(entry)
@@ -287,7 +273,7 @@ class Elicitor:
             entry.by = "person" if isinstance(answer, Answer) else "failed"
         self._close_dialog(entry)
         if isinstance(answer, Answer) and entry.request.stage is Stage.FIRST:
-            answer = await self._ask_result_hooks(entry, answer)
+            answer = await self._revise(entry, answer)
         entry.settle(answer or CANCELLED, entry.by)
 
     async def _ask_person(self, entry: OpenQuestion) -> Outcome:
@@ -305,60 +291,26 @@ class Elicitor:
         await entry.turn.wait()
         entry.phase = Phase.OPEN
         self._report(DialogOpened(entry.show()))
-        for _ in range(self.policy.max_attempts):
-            answer = await self._prompt(entry.request)
-            if not isinstance(answer, Answer):
-                return answer
-            judged = judge_answer(entry.request, answer)
-            if isinstance(judged, Answer):
-                return judged
-            entry.request = evolve(prefill(entry.request, answer.content or {}), problems=judged)
-        self._warn(entry.request.server, "no answer fits the form; the question was cancelled")
-        return CANCELLED
-
-    async def _prompt(self, request: InputRequest) -> Outcome:
         assert self._prompter is not None
-        try:
-            answer = await self._prompter.ask(request)
-        except Exception:
-            # The host's own code: whatever it raises is an error for the server, not the end of all dialogs (fault 76).
-            logger.exception("[MCP:%s] ! the prompter failed", request.server)
-            return RefusedRequest(INTERNAL_ERROR, "the client failed to ask")
-        return answer
-
-    # ── hooks ────────────────────────────────────────────────────────────────────────────────────────────────────────
+        outcome = await converse(self._prompter, entry, self.policy.max_attempts)
+        if outcome is None:
+            self._warn(entry.request.server, "no answer fits the form; the question was cancelled")
+        return outcome or CANCELLED
 
     async def _ask_hooks(self, entry: OpenQuestion, handlers: tuple[Handler, ...]) -> None:
-        verdict = await self._run_hooks(HookEvent.ELICITATION, handlers, hook_input(self._context, entry.request))
-        settled = settle_question(entry.request, verdict)
-        if isinstance(settled, Answer):
-            entry.settle(settled, "hook")
-            return
-        if settled is not None:
-            self._warn(entry.request.server, settled)
-            entry.request = prefill(entry.request, verdict.content or {})
-        self._decide(entry)
+        answered = await self._hooks.answer(entry.request, handlers)
+        if isinstance(answered, Answer):
+            entry.settle(answered, "hook")
+        else:
+            entry.request = answered
+            self._decide(entry)
 
-    async def _ask_result_hooks(self, entry: OpenQuestion, answer: Answer) -> Answer:
-        handlers = self._hooks.select(HookEvent.ELICITATION_RESULT, entry.request.server)
+    async def _revise(self, entry: OpenQuestion, answer: Answer) -> Answer:
+        handlers = self._hooks.on_answer(entry.request.server)
         if not handlers:
             return answer
         entry.phase = Phase.HOOKS
-        told = hook_input(self._context, entry.request, answer)
-        verdict = await self._run_hooks(HookEvent.ELICITATION_RESULT, handlers, told)
-        revised = revise_answer(entry.request, answer, verdict)
-        if isinstance(revised, Answer):
-            return revised
-        self._warn(entry.request.server, revised)
-        return answer
-
-    async def _run_hooks(self, event: HookEvent, handlers: tuple[Handler, ...], told: JsonObject) -> Verdict:
-        ends = await run_hooks(handlers, told, self._run_hook)
-        verdicts = [read_end(event, end) for end in ends]
-        for verdict in verdicts:
-            if verdict.warning is not None:
-                self._warn(str(told["mcp_server_name"]), verdict.warning)
-        return combine(verdicts)
+        return await self._hooks.revise(entry.request, answer, handlers)
 
     def _warn(self, server: str, text: str) -> None:
         logger.warning("[MCP:%s] %s", server, text)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
-from contextlib import asynccontextmanager
 
 import pytest
 import trio
@@ -12,7 +10,6 @@ from scripted_fleet import StepSweep
 from trio.testing import wait_all_tasks_blocked
 
 from mcp_actors.actors.elicitor import Elicitor
-from mcp_actors.actors.prompters import CallablePrompter
 from mcp_actors.actors.questions import (
     AnswerQuestion,
     CompleteUrl,
@@ -24,120 +21,11 @@ from mcp_actors.actors.questions import (
     UrlCompleted,
     WithdrawQuestions,
 )
-from mcp_actors.elicitation.fields import Field, FieldType, Form
 from mcp_actors.elicitation.hook_outcomes import Exited
-from mcp_actors.elicitation.hooks import CommandHook, Hook, HookEvent, Hooks
+from mcp_actors.elicitation.hooks import Hooks
 from mcp_actors.elicitation.policy import Mode, Policy, read_answers
-from mcp_actors.elicitation.requests import (
-    CANCELLED,
-    DECLINED,
-    INTERNAL_ERROR,
-    Action,
-    Answer,
-    InputRequest,
-    Kind,
-    RefusedRequest,
-    Stage,
-)
-from mcp_actors.elicitation.urls import JudgedUrl
-from mcp_actors.errors import ConnectFailed
-
-BEFORE, AFTER = HookEvent.ELICITATION, HookEvent.ELICITATION_RESULT
-TITLE = Field("title", FieldType.STRING, "Title", is_required=True)
-PRIORITY = Field("priority", FieldType.STRING, "Priority")
-ACCEPTED = Answer(Action.ACCEPT, {"title": "t"})
-
-
-def form(server="github", key=1, *, call=None, fields=(TITLE,), message="Create?"):
-    return InputRequest(server, key, Kind.FORM, message, form=Form(tuple(fields)), call=call)
-
-
-def url(server="pay", elicitation_id="e1", stage=Stage.FIRST):
-    page = JudgedUrl("https://pay.example/", "pay.example")
-    return InputRequest(server, 1, Kind.URL, "Pay", url=page, elicitation_id=elicitation_id, stage=stage)
-
-
-class Desk:
-    """A prompter that shows one question and waits until the test answers it."""
-
-    def __init__(self):
-        self.shown = []
-        self.dialog = None
-
-    async def ask(self, request):
-        assert self.dialog is None, "two dialogs at once"
-        self.shown.append(request)
-        self.dialog = dialog = trio.Event()
-        self.given = None
-        try:
-            await dialog.wait()
-            return self.given
-        finally:
-            self.dialog = None
-
-    def answer(self, answer=ACCEPTED):
-        self.given = answer
-        self.dialog.set()
-
-
-class Work:
-    """An elicitor at work, its desk, what it told, and the outcomes of what was asked."""
-
-    def __init__(self, elicitor, desk, events, nursery):
-        self.elicitor, self.desk, self.events, self.nursery = elicitor, desk, events, nursery
-        self.outcomes = {}
-        self.ended = []
-
-    def ask(self, name, request):
-        scope = trio.CancelScope()
-
-        async def ask():
-            with scope:
-                self.outcomes[name] = await self.elicitor.ask(request)
-            self.ended.append(name)
-
-        self.nursery.start_soon(ask)
-        return scope
-
-    async def tell(self, message):
-        await self.elicitor.mailbox.ref.tell(message)
-        await wait_all_tasks_blocked()
-
-    def told(self, kind):
-        return [event for event in self.events if isinstance(event, kind)]
-
-
-async def no_hook(handler, told):
-    raise AssertionError("no hook is configured")
-
-
-@asynccontextmanager
-async def at_work(prompter=None, *, run_hook=no_hook, hooks=(), policy=None, without_prompter=False):
-    desk, events = Desk(), []
-    elicitor = Elicitor(
-        None if without_prompter else prompter or desk,
-        report=events.append,
-        run_hook=run_hook,
-        hooks=Hooks(tuple(hooks)),
-        policy=policy,
-    )
-    async with trio.open_nursery() as nursery:
-        await nursery.start(elicitor.run)
-        yield Work(elicitor, desk, events, nursery)
-        nursery.cancel_scope.cancel()
-    assert elicitor.pending == ()
-
-
-def hook(name, event=BEFORE, server="", timeout=600.0):
-    return Hook(event, server, CommandHook(name, timeout=timeout))
-
-
-def says(action, content=None, event=BEFORE):
-    output = {"hookEventName": event, "action": action}
-    return Exited(
-        0, json.dumps({"hookSpecificOutput": {**output, **({"content": content} if content else {})}}).encode()
-    )
-
+from mcp_actors.elicitation.requests import CANCELLED, DECLINED, Action, Answer, Stage
+from tests.actors.elicitor_kit import ACCEPTED, AFTER, Desk, at_work, form, hook, no_hook, url
 
 # ── the queue ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -216,70 +104,6 @@ async def test_the_policy_answers_without_a_dialog(autojump_clock):
         assert await stage.elicitor.ask(form()) == ACCEPTED
         assert stage.desk.shown == []
         assert stage.told(QuestionAnswered)[0].by == "policy"
-
-
-async def test_an_answer_that_does_not_fit_is_asked_for_again(autojump_clock):
-    """The form shows what is wrong and keeps what was right; nothing is sent until it fits (S292)."""
-    async with at_work() as stage:
-        stage.ask("a", form(fields=(TITLE, PRIORITY)))
-        await wait_all_tasks_blocked()
-        stage.desk.answer(Answer(Action.ACCEPT, {"priority": "high"}))
-        await wait_all_tasks_blocked()
-
-        again = stage.desk.shown[1]
-        assert again.problems == {"title": "is required"}
-        assert again.form.fields[1].default == "high"
-        assert stage.outcomes == {}
-        stage.desk.answer()
-        await wait_all_tasks_blocked()
-        assert stage.outcomes == {"a": Answer(Action.ACCEPT, {"title": "t", "priority": "high"})}
-
-
-async def test_a_prompter_that_never_fits_is_given_up(autojump_clock):
-    """A callback that always answers wrong does not ask for ever."""
-    asked = []
-
-    async def wrong(request):
-        asked.append(request)
-        return {"title": 3}
-
-    async with at_work(CallablePrompter(wrong)) as stage:
-        assert await stage.elicitor.ask(form()) == CANCELLED
-        assert len(asked) == Policy().max_attempts
-
-
-@pytest.mark.parametrize(
-    ("given", "outcome"),
-    [(None, DECLINED), ({"title": "t"}, ACCEPTED), (ACCEPTED, ACCEPTED), (CANCELLED, CANCELLED)],
-)
-async def test_a_function_answers(given, outcome, autojump_clock):
-    """A host's function gives an answer, the values, or None to decline."""
-
-    async def callback(request):
-        return given
-
-    async with at_work(CallablePrompter(callback)) as stage:
-        assert await stage.elicitor.ask(form()) == outcome
-
-
-async def test_a_prompter_that_raises_is_an_error_answer(autojump_clock, caplog):
-    """The host's failure is an error for the server, and the next question is asked (fault 76)."""
-    failures = iter([ZeroDivisionError("bug"), ExceptionGroup("several", [ValueError()])])
-
-    async def fails(request):
-        failure = next(failures, None)
-        if failure is not None:
-            raise failure
-        return {"title": "t"}
-
-    async with at_work(CallablePrompter(fails)) as stage:
-        for _ in range(2):
-            outcome = await stage.elicitor.ask(form())
-            assert isinstance(outcome, RefusedRequest)
-            assert outcome.code == INTERNAL_ERROR
-            assert "bug" not in outcome.message
-        assert await stage.elicitor.ask(form()) == ACCEPTED
-        assert [event.by for event in stage.told(QuestionAnswered)] == ["failed", "failed", "person"]
 
 
 async def test_a_person_may_answer_at_another_door(autojump_clock):
@@ -363,164 +187,6 @@ async def test_shutdown_answers_everything_with_cancel(autojump_clock):
 
     assert outcomes == [CANCELLED] * 6
     assert desk.dialog is None
-
-
-# ── hooks ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-async def test_a_hook_fills_the_priority_of_every_request_of_github(autojump_clock):
-    """`priority: medium` answers what asks for nothing else; of a larger form it is what the person sees (S318)."""
-    told = []
-
-    async def fill(handler, about):
-        told.append(about)
-        return says("accept", {"priority": "medium"})
-
-    async with at_work(run_hook=fill, hooks=[hook("fill", server="github")]) as stage:
-        assert await stage.elicitor.ask(form("github", fields=(PRIORITY,))) == Answer(
-            Action.ACCEPT, {"priority": "medium"}
-        )
-        assert stage.desk.shown == []
-
-        stage.ask("larger", form("github", fields=(TITLE, PRIORITY)))
-        await wait_all_tasks_blocked()
-        stage.desk.answer()
-        await wait_all_tasks_blocked()
-        assert stage.desk.shown[0].form.fields[1].default == "medium"
-        assert stage.outcomes["larger"] == Answer(Action.ACCEPT, {"title": "t", "priority": "medium"})
-
-        stage.ask("other", form("gitlab", fields=(PRIORITY,)))
-        await wait_all_tasks_blocked()
-        assert stage.desk.shown[1].form.fields[0].default is None
-        assert [about["mcp_server_name"] for about in told] == ["github", "github"]
-
-
-async def test_a_result_hook_masks(autojump_clock):
-    """What a person typed is replaced by what the hook says, before it is sent (S288)."""
-
-    async def mask(handler, told):
-        assert told["content"] == {"title": "secret plan"}
-        return says("accept", {"title": "***"}, AFTER)
-
-    async with at_work(run_hook=mask, hooks=[hook("mask", AFTER)]) as stage:
-        stage.ask("a", form())
-        await wait_all_tasks_blocked()
-        stage.desk.answer(Answer(Action.ACCEPT, {"title": "secret plan"}))
-        await wait_all_tasks_blocked()
-
-        assert stage.outcomes == {"a": Answer(Action.ACCEPT, {"title": "***"})}
-
-
-@pytest.mark.parametrize("event", [BEFORE, AFTER])
-async def test_a_hook_that_exits_2_declines(event, autojump_clock):
-    """Exit 2 refuses the question before the person, and the answer after (S308)."""
-
-    async def refuse(handler, told):
-        return Exited(2, b"", b"not allowed")
-
-    async with at_work(run_hook=refuse, hooks=[hook("refuse", event)]) as stage:
-        stage.ask("a", form())
-        await wait_all_tasks_blocked()
-        if event is AFTER:
-            stage.desk.answer()
-            await wait_all_tasks_blocked()
-
-        assert stage.outcomes == {"a": DECLINED}
-        assert len(stage.desk.shown) == (event is AFTER)
-        assert [warning.text for warning in stage.told(QuestionWarned)] == ["a hook refused: not allowed"]
-
-
-@pytest.mark.parametrize("event", [BEFORE, AFTER])
-async def test_a_hook_that_times_out_decides_nothing(event, autojump_clock):
-    """After its timeout the question goes on as if there were no hook, with a warning (S309)."""
-
-    async def dawdle(handler, told):
-        await trio.sleep_forever()
-
-    async with at_work(run_hook=dawdle, hooks=[hook("dawdle", event, timeout=30)]) as stage:
-        begin = trio.current_time()
-        if event is AFTER:
-            stage.ask("a", form())
-            await wait_all_tasks_blocked()
-            stage.desk.answer()
-            await trio.sleep(30)
-        else:
-            stage.ask("a", form())
-            await trio.sleep(30)
-            await wait_all_tasks_blocked()
-            stage.desk.answer()
-        await wait_all_tasks_blocked()
-
-        assert stage.outcomes == {"a": ACCEPTED}
-        assert trio.current_time() - begin == 30
-        assert [warning.text for warning in stage.told(QuestionWarned)] == ["a hook took longer than 30 s"]
-
-
-async def test_hooks_run_in_parallel_and_the_most_careful_wins(autojump_clock):
-    """All run at once, identical ones once; decline beats accept whatever the order of their ends (S310)."""
-    ran = []
-
-    async def run(handler, told):
-        ran.append(handler.command)
-        await trio.sleep({"slow": 10, "quick": 1}[handler.command])
-        return says("accept", {"title": "t"}) if handler.command == "quick" else says("decline")
-
-    async with at_work(run_hook=run, hooks=[hook("quick"), hook("slow"), hook("quick")]) as stage:
-        begin = trio.current_time()
-
-        assert await stage.elicitor.ask(form()) == DECLINED
-        assert trio.current_time() - begin == 10
-        assert sorted(ran) == ["quick", "slow"]
-
-
-async def test_hooks_of_one_question_hold_up_no_other(autojump_clock):
-    """While a hook thinks, the dialogs of other questions open (rule 2)."""
-
-    async def slow(handler, told):
-        await trio.sleep(100)
-        return Exited(0)
-
-    async with at_work(run_hook=slow, hooks=[hook("slow", server="a")]) as stage:
-        stage.ask("a", form("a"))
-        await wait_all_tasks_blocked()
-        stage.ask("b", form("b"))
-        await wait_all_tasks_blocked()
-
-        assert [request.server for request in stage.desk.shown] == ["b"]
-        assert [question.phase for question in stage.elicitor.pending] == [Phase.HOOKS, Phase.OPEN]
-
-
-async def test_a_dialog_closes_before_the_hooks_on_its_answer(autojump_clock):
-    """A slow result hook does not keep the next question from being asked."""
-
-    async def slow(handler, told):
-        await trio.sleep(100)
-        return Exited(0)
-
-    async with at_work(run_hook=slow, hooks=[hook("slow", AFTER, server="a")]) as stage:
-        stage.ask("a", form("a"))
-        await wait_all_tasks_blocked()
-        stage.ask("b", form("b"))
-        await wait_all_tasks_blocked()
-        stage.desk.answer()
-        await wait_all_tasks_blocked()
-
-        assert stage.desk.shown[-1].server == "b"
-        assert stage.outcomes == {}
-
-
-async def test_a_hook_that_cannot_be_run_is_a_warning(autojump_clock):
-    """The person is asked as if there were none (rule 1 of hook outcomes)."""
-
-    async def missing(handler, told):
-        raise ConnectFailed(reason="no such file: fill")
-
-    async with at_work(run_hook=missing, hooks=[hook("fill")]) as stage:
-        stage.ask("a", form())
-        await wait_all_tasks_blocked()
-
-        assert stage.desk.dialog is not None
-        assert "no such file" in stage.told(QuestionWarned)[0].text
 
 
 # ── pages ────────────────────────────────────────────────────────────────────────────────────────────────────────────
