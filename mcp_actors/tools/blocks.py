@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Final
 from mcp_actors.errors import RemoteProtocolError
 from mcp_actors.protocol import jsonrpc
 from mcp_actors.tools.base64text import decode_base64, find_base64, normal_base64
-from mcp_actors.tools.images import MODEL_IMAGES, extension_of, read_picture, sniff_mime
+from mcp_actors.tools.images import extension_of, sniff_mime
+from mcp_actors.tools.pictures import CorruptPicture, FiledPicture, ShownPicture, judge_picture
 from mcp_actors.tools.plans import FileRef, Limits, ModelImage, ResultPlan, SaveFile
 from mcp_actors.tools.sanitise import clean_json, clean_text
 from mcp_actors.tools.validation import Fit
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mcp_actors.jsontypes import Json, JsonObject
-    from mcp_actors.tools.images import Picture
     from mcp_actors.tools.plans import Pieces, Shrink
     from mcp_actors.tools.results import ToolResult
     from mcp_actors.tools.validation import Check
@@ -37,15 +37,6 @@ if TYPE_CHECKING:
 __all__ = ["EMPTY", "estimate_tokens", "plan_result"]
 
 EMPTY: Final = "(the tool returned nothing)"
-# What models take (S214). The limit of 5 MB is on the encoded form, which is a third longer.
-MAX_IMAGE_EDGE: Final = 8_000
-GOOD_IMAGE_EDGE: Final = 1_568
-MAX_IMAGE_BYTES: Final = 5 * 1024 * 1024 * 3 // 4
-# More than this, unpacked, is not worth a try: 400 MB.
-MAX_SHRUNK_PIXELS: Final = 100_000_000
-# Roughly what a picture costs: an area in pixels by this, and a picture of the good size.
-PIXELS_PER_TOKEN: Final = 750
-MAX_IMAGE_TOKENS: Final = 1_600
 MAX_FILES: Final = 100
 
 
@@ -232,32 +223,14 @@ class _Planner:
         if not data:
             self.add_text(f"[image ({mime}) {'is empty' if data is not None else 'could not be decoded'}]")
             return
-        picture = read_picture(data)
-        found = sniff_mime(data)
-        if picture is None:
-            if mime in MODEL_IMAGES or found in MODEL_IMAGES:
+        match judge_picture(data, mime, self._shrink):
+            case ShownPicture(image, tokens):
+                self._image_tokens += tokens
+                self._items.append(image)
+            case FiledPicture(content, kind, label):
+                self._items.append(self._saved(content, kind, label))
+            case CorruptPicture():
                 self.add_text(f"[image ({mime}), {len(data)} bytes, is corrupt]")
-            else:
-                self._items.append(self._saved(data, mime if found is None else found, f"image ({found or mime})"))
-            return
-        if picture.long_edge > GOOD_IMAGE_EDGE or len(data) > MAX_IMAGE_BYTES:
-            data, picture = self._shrunk(data, picture)
-        is_too_large = picture.long_edge > MAX_IMAGE_EDGE or len(data) > MAX_IMAGE_BYTES
-        if is_too_large:
-            label = f"image ({picture.mime}, {picture.width}x{picture.height}), too large to be shown"
-            self._items.append(self._saved(data, picture.mime, label))
-            return
-        area = math.ceil(picture.width * picture.height / PIXELS_PER_TOKEN)
-        self._image_tokens += min(area, MAX_IMAGE_TOKENS)
-        self._items.append(ModelImage(data, picture.mime))
-
-    def _shrunk(self, data: bytes, picture: Picture) -> tuple[bytes, Picture]:
-        """Shrink a picture where the door can; what it gives is looked at, too."""
-        if self._shrink is None or picture.width * picture.height > MAX_SHRUNK_PIXELS:
-            return data, picture
-        smaller = self._shrink(data, picture.mime, GOOD_IMAGE_EDGE, MAX_IMAGE_BYTES)
-        again = None if smaller is None else read_picture(smaller[0])
-        return (data, picture) if smaller is None or again is None else (smaller[0], again)
 
     # ── the whole ────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -5,32 +5,17 @@ from __future__ import annotations
 import base64
 import json
 import random
-import struct
-import zlib
 
 import pytest
 
 from mcp_actors.errors import RemoteProtocolError
 from mcp_actors.tools.blocks import EMPTY, plan_result
-from mcp_actors.tools.plans import Limits, ModelImage, ModelText, ResultPlan
+from mcp_actors.tools.plans import Limits, ModelText, ResultPlan
 from mcp_actors.tools.results import ToolResult
 from mcp_actors.tools.validation import Check, Fit
+from tests.tools.png import png
 
 NOISE = random.Random(0).randbytes(3_000)
-
-
-def png(width: int, height: int, padding: int = 0) -> bytes:
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    head = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    return (
-        b"\x89PNG\r\n\x1a\n"
-        + chunk(b"IHDR", head)
-        + chunk(b"tEXt", b"x" * padding)
-        + chunk(b"IDAT", b"")
-        + chunk(b"IEND", b"")
-    )
 
 
 def b64(data: bytes) -> str:
@@ -214,38 +199,6 @@ def test_other_long_words_stay(words: str) -> None:
 def test_large_pictures_are_saved_without_means_to_shrink_them(data: bytes, expected: str) -> None:
     """What a model cannot take is saved and referred to (S214)."""
     assert seen(plan(image(data))) == [expected]
-
-
-@pytest.mark.parametrize(
-    ("data", "is_asked", "expected"),
-    [
-        (png(1_568, 1_568), False, 1_568),
-        (png(1_569, 10), True, 100),
-        (png(9_000, 10), True, 100),
-        (png(10, 10, 4_000_000), True, 100),
-        (png(20_000, 20_000), False, None),
-    ],
-)
-def test_large_pictures_are_shrunk_by_the_door(data: bytes, is_asked: bool, expected: int | None) -> None:
-    """Pictures beyond the good size are shrunk where there are means; a bomb is not even tried (S214)."""
-    asked: list[tuple[str, int, int]] = []
-
-    def shrink(given: bytes, mime: str, max_edge: int, max_bytes: int) -> tuple[bytes, str]:
-        asked.append((mime, max_edge, max_bytes))
-        return png(100, 100), "image/png"
-
-    blocks = plan(image(data), shrink=shrink).finish([None] if expected is None else []).blocks
-
-    assert asked == ([("image/png", 1_568, 3_932_160)] if is_asked else [])
-    if expected == 100:
-        assert blocks == (ModelImage(png(100, 100), "image/png"),)
-
-
-@pytest.mark.parametrize("answer", [None, (b"", "image/png"), (b"junk", "image/png")])
-def test_a_door_that_cannot_shrink(answer: object) -> None:
-    """Where shrinking fails the picture is shown if a model can take it, else saved."""
-    assert seen(plan(image(png(2_000, 10)), shrink=lambda *_: answer)) == ["image/png"]
-    assert len(plan(image(png(9_000, 10)), shrink=lambda *_: answer).files) == 1
 
 
 # ── limits ───────────────────────────────────────────────────────────────────────────────────────────────────────────
