@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mcp_actors.actors.hosting import Host
     from mcp_actors.actors.questions import ElicitorEvent, Prompter
     from mcp_actors.cli.progress import Progress
-    from mcp_actors.cli.prompter import StdinLines
+    from mcp_actors.cli.stdin_lines import StdinLines
     from mcp_actors.config.choices import Choices
     from mcp_actors.elicitation.handlers import Root, SamplingAnswer, SamplingRequest
     from mcp_actors.elicitation.hooks import Hooks
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mcp_actors.elicitation.requests import Answer, InputRequest
     from mcp_actors.fleet.hosts import Questions
 
-__all__ = ["Asked", "add_asked", "can_ask", "declining_host"]
+__all__ = ["Asked", "add_asked", "can_ask", "declining_host", "read_elicit"]
 
 
 def add_asked(parser: argparse.ArgumentParser) -> None:
@@ -53,6 +53,30 @@ def add_asked(parser: argparse.ArgumentParser) -> None:
 def can_ask() -> bool:
     """Whether there is a person at a terminal."""
     return sys.stdin is not None and sys.stderr is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def read_elicit(text: str, read: Callable[[str], str]) -> Policy:
+    """Understand the value of ``--elicit``: ask, accept-defaults, decline, or a file with prepared answers.
+
+    Args:
+        text: the value.
+        read: gives the text of a file.
+
+    Raises:
+        ConfigError: the file holds no prepared answers.
+        (and what `read` raises.)
+    """
+    from mcp_actors.elicitation.policy import Mode, Policy, read_answers
+    from mcp_actors.errors import ConfigError, RemoteProtocolError
+    from mcp_actors.protocol.jsonrpc import decode
+
+    if text in (Mode.ASK, Mode.ACCEPT_DEFAULTS, Mode.DECLINE):
+        return Policy(mode=Mode(text))
+    try:
+        document = decode(read(text).encode())
+    except RemoteProtocolError as exc:
+        raise ConfigError(file=text, reason=exc.reason) from exc
+    return Policy(mode=Mode.ANSWERS, answers=read_answers(document, file=text))
 
 
 class Asked:
@@ -88,7 +112,6 @@ class Asked:
         )
 
     def _read_elicit(self, text: str | None, read: Callable[[str], str]) -> tuple[Policy, Prompter | None]:
-        from mcp_actors.cli.prompter import read_elicit
         from mcp_actors.elicitation.policy import Mode
 
         is_there = can_ask()
@@ -103,7 +126,9 @@ class Asked:
 
     async def ask(self, request: InputRequest) -> Answer:
         """Ask the person (`actors.questions.Prompter`). Cancellation: safe, the dialog ends."""
-        from mcp_actors.cli.prompter import StdinLines, TerminalPrompter, open_in_browser
+        from mcp_actors.cli.pages import open_in_browser
+        from mcp_actors.cli.prompter import TerminalPrompter
+        from mcp_actors.cli.stdin_lines import StdinLines
 
         if self._lines is None:
             self._lines = StdinLines()

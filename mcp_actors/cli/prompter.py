@@ -12,22 +12,14 @@ Rule 5: a page is opened after consent to its whole URL, through an argument lis
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Final
 
-import trio
-from attrs import define, field
+from attrs import define
 
-from mcp_actors.auth.browser import browser_command
 from mcp_actors.cli.render import clean, clean_line
 from mcp_actors.elicitation.answers import NotRead, fill_form, read_text
 from mcp_actors.elicitation.fields import FieldType
-from mcp_actors.elicitation.policy import Mode, Policy, read_answers
 from mcp_actors.elicitation.requests import CANCELLED, DECLINED, Action, Answer, Kind, Stage
-from mcp_actors.errors import ConfigError, RemoteProtocolError
-from mcp_actors.protocol.jsonrpc import decode
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -36,35 +28,10 @@ if TYPE_CHECKING:
     from mcp_actors.elicitation.requests import InputRequest
     from mcp_actors.jsontypes import Json
 
-__all__ = ["StdinLines", "TerminalPrompter", "open_in_browser", "read_elicit"]
+__all__ = ["TerminalPrompter"]
 
 BAR: Final = "│ "
 HELP: Final = "Enter takes the default or leaves it out; /back, /decline and /cancel work everywhere."
-# A starter that is still there after so long is the browser itself.
-BROWSER_TIMEOUT: Final = 3.0
-
-
-def read_elicit(text: str, read: Callable[[str], str]) -> Policy:
-    """Understand the value of ``--elicit``: ask, accept-defaults, decline, or a file with prepared answers.
-
-    Args:
-        text: the value.
-        read: gives the text of a file.
-
-    Raises:
-        ConfigError: the file holds no prepared answers.
-        (and what `read` raises.)
-    """
-    if text in (Mode.ASK, Mode.ACCEPT_DEFAULTS, Mode.DECLINE):
-        return Policy(mode=Mode(text))
-    try:
-        document = decode(read(text).encode())
-    except RemoteProtocolError as exc:
-        raise ConfigError(file=text, reason=exc.reason) from exc
-    return Policy(mode=Mode.ANSWERS, answers=read_answers(document, file=text))
-
-
-# ── the dialogs ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 class _Left(Exception):
@@ -259,49 +226,3 @@ def _show(item: Field, value: Json) -> str:
         if choice.value == value:
             return clean_line(choice.title)
     return clean_line(str(value), 2000)
-
-
-# ── the terminal and the browser ─────────────────────────────────────────────────────────────────────────────────────
-
-
-@define(eq=False)
-class StdinLines:
-    """Reads lines of a terminal, cancellably: no thread stays behind that would swallow the next line."""
-
-    _fd: int = 0
-    _held: bytes = field(default=b"", init=False)
-    _is_ended: bool = field(default=False, init=False)
-
-    async def read_line(self) -> str | None:
-        """The next line without its end; None at the end of input. Cancellation: safe; what was typed is kept."""
-        while b"\n" not in self._held and not self._is_ended:
-            if sys.platform == "win32":
-                chunk = await trio.to_thread.run_sync(os.read, self._fd, 4096, abandon_on_cancel=True)
-            else:
-                await trio.lowlevel.wait_readable(self._fd)
-                chunk = os.read(self._fd, 4096)
-            self._held += chunk
-            self._is_ended = not chunk
-        line, end, self._held = self._held.partition(b"\n")
-        return line.decode("utf-8", "replace").rstrip("\r") if line or end else None
-
-
-async def open_in_browser(url: str) -> bool:
-    """Open a page that was judged (`elicitation.urls`) and consented to.
-
-    Returns:
-        False when no browser could be started.
-
-    Cancellation:
-        Safe. The browser stays.
-    """
-    command, quiet = browser_command(url, os.environ), subprocess.DEVNULL
-    if command is None:
-        return False
-    try:
-        starter = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)  # noqa: ASYNC220
-    except OSError:
-        return False
-    with trio.move_on_after(BROWSER_TIMEOUT):
-        return await trio.to_thread.run_sync(starter.wait, abandon_on_cancel=True) == 0
-    return True

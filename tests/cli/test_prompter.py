@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 import trio
 from attrs import evolve
-from trio.testing import wait_all_tasks_blocked
 
-from mcp_actors.cli.prompter import StdinLines, TerminalPrompter, read_elicit
+from mcp_actors.cli.prompter import TerminalPrompter
 from mcp_actors.elicitation.fields import Choice, Field, FieldType, Form
-from mcp_actors.elicitation.policy import Mode, Policy, PreparedAnswer
 from mcp_actors.elicitation.requests import CANCELLED, DECLINED, Action, Answer, InputRequest, Kind, Stage
 from mcp_actors.elicitation.urls import judge_url
-from mcp_actors.errors import ConfigError
 
 TITLE = Field("title", FieldType.STRING, "Title", "What it is about", is_required=True)
 COUNT = Field("count", FieldType.INTEGER, "Count", minimum=1)
@@ -206,72 +201,3 @@ async def test_a_person_says_when_they_are_done():
     assert await terminal.ask(url(stage=Stage.COMPLETION)) == Answer(Action.ACCEPT)
     assert terminal.opened == []
     assert "sent you to a page" in terminal.shown
-
-
-# ── --elicit ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def unread(name):
-    raise AssertionError(name)
-
-
-@pytest.mark.parametrize("mode", [Mode.ASK, Mode.ACCEPT_DEFAULTS, Mode.DECLINE])
-def test_a_word_is_a_mode(mode):
-    """The words name who answers; no file is read."""
-    assert read_elicit(str(mode), unread) == Policy(mode=mode)
-
-
-def test_anything_else_is_a_file():
-    """A file holds prepared answers."""
-    policy = read_elicit("answers.json", {"answers.json": '{"title": "t"}'}.__getitem__)
-
-    assert policy == Policy(mode=Mode.ANSWERS, answers=(PreparedAnswer(Action.ACCEPT, {"title": "t"}),))
-
-
-@pytest.mark.parametrize("text", ["", "{", "3", '[{"sever": "x"}]'])
-def test_a_file_without_answers_is_an_error(text):
-    """It is named."""
-    with pytest.raises(ConfigError) as caught:
-        read_elicit("answers.json", lambda name: text)
-
-    assert caught.value.file == "answers.json"
-
-
-# ── the terminal ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-async def test_lines_are_read_as_they_come():
-    """Pieces become lines, several lines at once are kept, the last one may lack its end; then there are none."""
-    reader, writer = os.pipe()
-    lines = StdinLines(reader)
-    read = []
-
-    async def collect():
-        while (line := await lines.read_line()) is not None:
-            read.append(line)
-
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(collect)
-        for piece in (b"fir", b"st\nsecond\r\nth", "ird \u00e4".encode()):
-            os.write(writer, piece)
-            await wait_all_tasks_blocked()
-        os.close(writer)
-    os.close(reader)
-
-    assert read == ["first", "second", "third \u00e4"]
-
-
-async def test_a_cancelled_read_swallows_nothing():
-    """A dialog that closes leaves what is typed afterwards to the next one."""
-    reader, writer = os.pipe()
-    lines = StdinLines(reader)
-    os.write(writer, b"half")
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(lines.read_line)
-        await wait_all_tasks_blocked()
-        nursery.cancel_scope.cancel()
-    os.write(writer, b" and half\n")
-
-    assert await lines.read_line() == "half and half"
-    os.close(reader)
-    os.close(writer)
