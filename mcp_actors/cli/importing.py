@@ -21,7 +21,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from mcp_actors.cli import output
-from mcp_actors.cli.changing import add_scope, check_entry, scope_of, tell_change
+from mcp_actors.cli.entry_writing import add_scope, check_entry, scope_of, tell_change
 from mcp_actors.cli.exits import FAILED, OK, Refused
 
 if TYPE_CHECKING:
