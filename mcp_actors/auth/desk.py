@@ -92,6 +92,8 @@ class AuthDesk:
         if options is None:
             options = read_options(spec.raw.get("oauth"), self._environ, server=spec.name)
         fetch = self._fetcher(target.url, options)
+        key = cache_id(spec)
+        assert key is not None  # it has no credentials of its own
         auth = ServerAuth(
             name=spec.name,
             url=target.url,
@@ -100,7 +102,7 @@ class AuthDesk:
             fetch=fetch,
             sources=self._sources,
             cache=self._cache,
-            cache_key=cache_id(spec),
+            cache_key=key,
             prompter=self._prompter,
             secrets=self._secrets,
         )

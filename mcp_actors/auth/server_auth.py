@@ -26,11 +26,12 @@ import trio
 from attrs import define, evolve, field
 
 from mcp_actors.auth.challenge import read_demand
+from mcp_actors.auth.demands import is_covered, required, why_no_step
 from mcp_actors.auth.device import log_in_by_code
 from mcp_actors.auth.driving import drive_visiting
 from mcp_actors.auth.flow import Errand, log_in
 from mcp_actors.auth.options import GrantKind
-from mcp_actors.auth.scopes import MAX_STEPS, is_useless_step
+from mcp_actors.auth.scopes import MAX_STEPS
 from mcp_actors.auth.urls import host_of, is_same_origin
 from mcp_actors.errors import AuthFailed, AuthRequired, McpActorsError
 
@@ -99,11 +100,11 @@ class ServerAuth:
     _sources: Sources = field(repr=False, alias="sources")
     # What the configured client proves itself with, where its entry does not say.
     _secrets: ClientSecrets = field(repr=False, alias="secrets")
+    # Who asked for a login lately, and under which key this server stands there.
+    _cache: NeedsAuthCache = field(repr=False, alias="cache")
+    _cache_key: str = field(alias="cache_key")
     # Mints tokens without a person; None: a person signs in.
     minter: Minter | None = field(default=None, repr=False)
-    # Who asked for a login lately, and under which key this server stands there; None: nowhere.
-    _cache: NeedsAuthCache | None = field(default=None, repr=False, alias="cache")
-    _cache_key: str | None = field(default=None, alias="cache_key")
     # Asks a person; None: there is none, fail typed.
     prompter: Prompter | None = field(default=None, repr=False)
     # One person signs in once, however many calls want it.
@@ -167,9 +168,7 @@ class ServerAuth:
 
     async def completed(self) -> AuthOptions:
         """The options, with the secrets that lie elsewhere; see `ClientSecrets.complete`. Cancellation: safe."""
-        return (
-            self.options if self._secrets is None else await self._secrets.complete(self.options, self.url, self.name)
-        )
+        return await self._secrets.complete(self.options, self.url, self.name)
 
     @property
     def remedy(self) -> str:
@@ -201,41 +200,26 @@ class ServerAuth:
                 return newer
             self.keeper.missed = token
             await self._remember(demand)
-            raise self._required(demand, held)
+            raise required(demand, held, self.remedy)
         # The question which era a server speaks is no answer to it: one of 2025-03-26 is asked as well (D21).
         is_probe = request.headers.get("mcp-method") == PROBE
         revision = None if is_probe else request.headers.get("mcp-protocol-version")
         return await self.sign_in(self.prompter, demand=demand, refused=token, revision=revision)
 
-    def _required(self, demand: Demand, held: Credentials | None) -> AuthRequired:
-        """Say what a person has to do."""
-        if not demand.is_step_up or held is None:
-            is_first = held is None or held.tokens is None
-            why = "the server asks for a login" if is_first else "the login has ended"
-            return AuthRequired(reason=why, http_status=demand.status)
-        why = f"the server wants more: {' '.join(demand.scope or ()) or 'another scope'}"
-        wanted = " ".join(dict.fromkeys((*held.granted, *(demand.scope or ()))))
-        # Scopes are a server's words: quoted, for who pastes the line into a shell.
-        remedy = f"{self.remedy} --scopes {shlex.quote(wanted)}" if wanted.isprintable() else None
-        return AuthRequired(reason=why, http_status=demand.status, remedy=remedy)
-
     async def _newer_step(self, demand: Demand, held: Credentials | None) -> Credentials | None:
         """A login with the scopes that are wanted, which somebody made in another process meanwhile."""
-        newest, wanted = await self.keeper.load(), set(demand.scope or ())
+        newest = await self.keeper.load()
         if newest is None or newest.tokens is None or held is None or newest.tokens == held.tokens:
             return None
-        return newest if wanted <= set(newest.granted) else None
+        return newest if is_covered(demand, newest) else None
 
     def _check_step(self, demand: Demand, held: Credentials) -> None:
         """Fail where asking for more scopes cannot help (D13, S263, fault 66)."""
         wanted = frozenset(demand.scope or ())
-        text = " ".join(sorted(wanted)) or "a scope that it does not name"
-        pinned = self.options.scopes
-        if pinned is not None and not wanted <= set(pinned):
-            raise AuthFailed(reason=f"the server wants {text}, which oauth.scopes does not list: add it there")
-        if wanted in self._vain or is_useless_step(held.scope, held.granted, demand.scope):
+        why = why_no_step(demand, held, self.options.scopes, is_vain=wanted in self._vain)
+        if why is not None:
             self._vain.add(wanted)
-            raise AuthFailed(reason=f"the server wants {text}, which this login has asked for already")
+            raise AuthFailed(reason=why)
 
     async def _usable(self, refused: str | None, demand: Demand | None = None) -> Credentials | None:
         if self.minter is not None:
@@ -252,17 +236,13 @@ class ServerAuth:
 
     async def _was_asked_lately(self) -> bool:
         """Whether the server asked for a login a moment ago: then it is not asked again (S254)."""
-        if self._cache is None or self._cache_key is None or self.prompter is not None or self.minter is not None:
+        if self.prompter is not None or self.minter is not None:
             return False
         return await self._cache.is_fresh(self._cache_key)
 
     async def _remember(self, demand: Demand) -> None:
-        if demand.status == 401 and self._cache is not None and self._cache_key is not None:
+        if demand.status == 401:
             await self._cache.note(self._cache_key)
-
-    async def _forget_memory(self) -> None:
-        if self._cache is not None and self._cache_key is not None:
-            await self._cache.clear(self._cache_key)
 
     # ── a person ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -295,8 +275,7 @@ class ServerAuth:
             newest = self.keeper.held
             if refused is not None and newest is not None and newest.tokens is not None:
                 is_newer = newest.tokens.access_token != refused and newest.tokens.is_alive(self._sources.now())
-                is_step = demand is not None and demand.is_step_up
-                if is_newer and not (is_step and not set((demand and demand.scope) or ()) <= set(newest.granted)):
+                if is_newer and is_covered(demand, newest):
                     return newest
             previous = newest or await self.keeper.load()
             options = await self.completed()
@@ -308,7 +287,7 @@ class ServerAuth:
             else:
                 credentials = await self._visit(prompter, errand)
             await self.keeper.adopt(credentials)
-            await self._forget_memory()
+            await self._cache.clear(self._cache_key)
             log.info("[MCP:%s] signed in at %s", self.name, host_of(credentials.issuer))
             return credentials
 
