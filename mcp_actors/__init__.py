@@ -78,7 +78,7 @@ if TYPE_CHECKING:
     from mcp_actors.model.permission import Allow, Deny
     from mcp_actors.model.permission_tool import permission_tool
     from mcp_actors.model.pins import PinBook, PinStore
-    from mcp_actors.protocol.tasks import TaskHandle
+    from mcp_actors.protocol.task_handle import TaskHandle
     from mcp_actors.runtime import Runtime, open_runtime
     from mcp_actors.tools.catalog import Catalog, Tool
     from mcp_actors.tools.mentions import MissingArguments
@@ -216,7 +216,7 @@ _HOMES = {
     "model.permission": ("Allow", "Deny"),
     "model.permission_tool": ("permission_tool",),
     "model.pins": ("PinBook", "PinStore"),
-    "protocol.tasks": ("TaskHandle",),
+    "protocol.task_handle": ("TaskHandle",),
     "fleet.reloading": ("keep_reloading",),
     "fleet.sleeping": ("renew",),
     "runtime": ("Runtime", "open_runtime"),

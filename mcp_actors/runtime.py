@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from mcp_actors.config.specs import Batch, ServerSpec
     from mcp_actors.files.loading import LoadedConfig
     from mcp_actors.jsontypes import JsonObject
-    from mcp_actors.protocol.tasks import TaskHandle
+    from mcp_actors.protocol.task_handle import TaskHandle
     from mcp_actors.tools.catalog import Catalog, Tool
     from mcp_actors.transports.base import Transport
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mcp_actors.actors.slots import ProgressCallback
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.protocol.mrtr import Complete
-    from mcp_actors.protocol.tasks import TaskHandle
+    from mcp_actors.protocol.task_handle import TaskHandle
     from mcp_actors.tools.catalog import Tool
 
 __all__ = ["CallOptions", "call_tool", "resume_task"]
@@ -131,7 +131,7 @@ def _task_params(connection: Connection, tool: Tool) -> JsonObject | None:
     info = connection.info
     if info is None or not may_become_task(tool.definition_bytes, info):
         return None
-    from mcp_actors.protocol.tasks import task_params
+    from mcp_actors.protocol.task_negotiation import task_params
 
     return task_params(tool.definition.get("execution"), info, wants_task=connection.wants_tasks)
 

@@ -16,7 +16,6 @@ Rule 6: the time to live is a backstop: past it and a grace the task counts as f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from attrs import define, evolve, field, frozen
@@ -26,21 +25,14 @@ from mcp_actors.protocol.inbound import read_error
 from mcp_actors.protocol.jsonrpc import NULL, decode, raw_members
 from mcp_actors.protocol.mrtr import InputRequest, read_questions
 from mcp_actors.protocol.revisions import REVISIONS
+from mcp_actors.protocol.task_handle import TaskHandle, seconds_in
 
 if TYPE_CHECKING:
-    from mcp_actors.jsontypes import Json, JsonObject
-    from mcp_actors.protocol.types import ServerInfo
+    from collections.abc import Mapping
 
-__all__ = [
-    "AskServer",
-    "TaskCourse",
-    "TaskFailed",
-    "TaskFinished",
-    "TaskHandle",
-    "TaskInput",
-    "TaskStep",
-    "task_params",
-]
+    from mcp_actors.jsontypes import Json, JsonObject
+
+__all__ = ["AskServer", "TaskCourse", "TaskFailed", "TaskFinished", "TaskInput", "TaskStep"]
 
 INVALID_PARAMS: Final = -32602
 DEFAULT_POLL: Final = 1.0
@@ -54,42 +46,6 @@ TTL_GRACE: Final = 60.0
 _GET: Final = "tasks/get"
 _RESULT: Final = "tasks/result"
 _UPDATE: Final = "tasks/update"
-
-
-@frozen
-class TaskHandle:
-    """What is needed to find a task again; plain data, to be stored. Possession is not authority (spec_client 12)."""
-
-    server: str
-    task_id: str
-    revision: str
-    # As the server wrote it.
-    created_at: str = ""
-    # Seconds that the server keeps it; None for as long as it likes.
-    ttl: float | None = None
-
-    def to_json(self) -> JsonObject:
-        """Write it as JSON."""
-        return {
-            "server": self.server,
-            "taskId": self.task_id,
-            "revision": self.revision,
-            "createdAt": self.created_at,
-            "ttl": self.ttl,
-        }
-
-    @classmethod
-    def from_json(cls, value: JsonObject) -> TaskHandle:
-        """Read what `to_json` wrote.
-
-        Raises:
-            ValueError: it did not, or the revision is one that we do not speak.
-        """
-        match value:
-            case {"server": str(server), "taskId": str(task_id), "revision": str(revision), "createdAt": str(created)}:
-                if revision in REVISIONS:
-                    return cls(server, task_id, revision, created, _seconds(value.get("ttl"), 1.0))
-        raise ValueError("no stored task")
 
 
 @frozen
@@ -267,8 +223,8 @@ class TaskCourse:
         self.status = status
         self.status_message = message if isinstance(message, str) else None
         ttl_key, poll_key = ("ttlMs", "pollIntervalMs") if self.is_modern else ("ttl", "pollInterval")
-        self.handle = evolve(self.handle, ttl=_seconds(decode(members.get(ttl_key, NULL)), 0.001))
-        poll = _seconds(decode(members.get(poll_key, NULL)), 0.001)
+        self.handle = evolve(self.handle, ttl=seconds_in(decode(members.get(ttl_key, NULL)), 0.001))
+        poll = seconds_in(decode(members.get(poll_key, NULL)), 0.001)
         self.poll_interval = DEFAULT_POLL if poll is None else min(max(poll, MIN_POLL), MAX_POLL)
 
     def _is_forgotten(self, now: float) -> bool:
@@ -280,43 +236,3 @@ class TaskCourse:
     def _ask(self, method: str, after: float, **more: Json) -> AskServer:
         self._asked = AskServer(method, {"taskId": self.handle.task_id, **more}, after)
         return self._asked
-
-
-def _seconds(value: Json, unit: float) -> float | None:
-    """Read a length of time; None for what is none. A number too large for its type is one that never ends."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0 or value > 2**53:
-        return None
-    return float(value) * unit
-
-
-# ── the wire of 2025-11-25 ──────────────────────────────────────────────────────────────────────────────────────────
-
-
-def task_params(execution: Json, info: ServerInfo, *, wants_task: bool) -> JsonObject | None:
-    """Decide whether a call of 2025-11-25 asks to become a task.
-
-    Args:
-        execution: of the tool's definition, as sent.
-        info: what the server declared.
-        wants_task: the caller would rather have a task where it may choose.
-
-    Returns:
-        What goes under ``task`` in the params of the call; None for a plain call. Modern servers decide themselves.
-
-    Source:
-        G05; MCP 2025-11-25, "Tasks", "Tool-Level Negotiation".
-    """
-    row = REVISIONS.get(info.revision)
-    if row is None or not row.has_core_tasks or not _takes_tasks(info.capabilities):
-        return None
-    support = execution.get("taskSupport") if isinstance(execution, Mapping) else None
-    if support != "required" and not (support == "optional" and wants_task):
-        return None
-    return {}
-
-
-def _takes_tasks(capabilities: Json) -> bool:
-    value = capabilities
-    for name in ("tasks", "requests", "tools", "call"):
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value is not None and value is not False

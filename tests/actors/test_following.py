@@ -8,7 +8,7 @@ from scripted_fleet import echo_server, spec
 
 from mcp_actors.actors.hosting import Host, ServerRequest
 from mcp_actors.errors import RpcError, TaskEnded
-from mcp_actors.protocol.tasks import TaskHandle
+from mcp_actors.protocol.task_handle import TaskHandle
 from mcp_actors.runtime import open_runtime
 from mcp_actors.testing.scripted import LEGACY_REVISIONS, MODERN_REVISIONS, ScriptedServer
 

@@ -4,25 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_actors.errors import (
-    AuthRequired,
-    RemoteProtocolError,
-    RpcError,
-    TaskEnded,
-    TransportBroken,
-)
+from mcp_actors.errors import AuthRequired, RemoteProtocolError, RpcError, TaskEnded, TransportBroken
 from mcp_actors.protocol.jsonrpc import decode, encode
-from mcp_actors.protocol.tasks import (
-    MAX_LOSSES,
-    AskServer,
-    TaskCourse,
-    TaskFailed,
-    TaskFinished,
-    TaskHandle,
-    TaskInput,
-    task_params,
-)
-from mcp_actors.protocol.types import Era, ServerInfo
+from mcp_actors.protocol.task_handle import TaskHandle
+from mcp_actors.protocol.tasks import MAX_LOSSES, AskServer, TaskCourse, TaskFailed, TaskFinished, TaskInput
+from mcp_actors.protocol.types import Era
 
 from .kit import NEW, OLD, ready
 
@@ -110,13 +96,6 @@ def test_a_stored_handle_takes_the_task_up_again(revision, ttl):
 
     assert again == handle
     assert TaskCourse(again, ALL, 100.0).begin() == AskServer("tasks/get", ID, 1.0)
-
-
-@pytest.mark.parametrize("change", [{"server": None}, {"taskId": 1}, {"revision": "1999-01-01"}, {"createdAt": None}])
-def test_a_foreign_handle_is_refused(change):
-    """What we did not store is not taken up."""
-    with pytest.raises(ValueError, match="stored task"):
-        TaskHandle.from_json({**begun(NEW).handle.to_json(), **change})
 
 
 # ── polling ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -326,30 +305,3 @@ def test_requests_about_a_task_mirror_its_id(method):
     frame = ready(Era.MODERN, is_http=True).request(method, ID, "a")
 
     assert ("Mcp-Name", "t1") in frame.headers
-
-
-# ── asking for a task ────────────────────────────────────────────────────────────────────────────────────────────────
-
-ABLE = {"tasks": {"requests": {"tools": {"call": {}}}}}
-
-
-@pytest.mark.parametrize(
-    ("execution", "revision", "capabilities", "wants", "expected"),
-    [
-        ({"taskSupport": "required"}, OLD, ABLE, False, {}),
-        ({"taskSupport": "optional"}, OLD, ABLE, True, {}),
-        ({"taskSupport": "optional"}, OLD, ABLE, False, None),
-        ({"taskSupport": "forbidden"}, OLD, ABLE, True, None),
-        ({}, OLD, ABLE, True, None),
-        (None, OLD, ABLE, True, None),
-        ({"taskSupport": "required"}, OLD, {"tasks": {"requests": {}}}, True, None),
-        ({"taskSupport": "required"}, OLD, {}, True, None),
-        ({"taskSupport": "required"}, "2025-06-18", ABLE, True, None),
-        ({"taskSupport": "required"}, NEW, ABLE, True, None),
-    ],
-)
-def test_a_task_is_asked_for_where_both_sides_take_it(execution, revision, capabilities, wants, expected):
-    """By capability and tool; required or wished for; in 2025-11-25 alone (G05)."""
-    info = ServerInfo(revision, Era.MODERN if revision == NEW else Era.LEGACY, capabilities)
-
-    assert task_params(execution, info, wants_task=wants) == expected
