@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from mcp_actors.fleet.connectors import ConnectorSource, HttpConnectorSource, join_connectors
     from mcp_actors.fleet.hosts import Questions
     from mcp_actors.fleet.reloading import keep_reloading
+    from mcp_actors.fleet.running import Runtime
     from mcp_actors.fleet.server import Refreshed, RefreshOutcome, Server
     from mcp_actors.fleet.sleeping import renew
     from mcp_actors.model.composer import Attachment, Composer, PromptMessage
@@ -79,7 +80,7 @@ if TYPE_CHECKING:
     from mcp_actors.model.permission_tool import permission_tool
     from mcp_actors.model.pins import PinBook, PinStore
     from mcp_actors.protocol.task_handle import TaskHandle
-    from mcp_actors.runtime import Runtime, open_runtime
+    from mcp_actors.runtime import open_runtime
     from mcp_actors.tools.catalog import Catalog, Tool
     from mcp_actors.tools.mentions import MissingArguments
     from mcp_actors.tools.permission_rules import Rules, read_rules
@@ -219,7 +220,8 @@ _HOMES = {
     "protocol.task_handle": ("TaskHandle",),
     "fleet.reloading": ("keep_reloading",),
     "fleet.sleeping": ("renew",),
-    "runtime": ("Runtime", "open_runtime"),
+    "fleet.running": ("Runtime",),
+    "runtime": ("open_runtime",),
     "fleet.server": ("RefreshOutcome", "Refreshed", "Server"),
     "tools.catalog": ("Catalog", "Tool"),
     "tools.mentions": ("MissingArguments",),

@@ -24,7 +24,7 @@ from mcp_actors.testing.synthetic import synthetic_command
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from mcp_actors.runtime import Runtime
+    from mcp_actors.fleet.running import Runtime
 
 pytestmark = pytest.mark.slow
 

@@ -16,12 +16,14 @@ from mcp_actors.actors.lifecycle import Phase, ServerState
 from mcp_actors.config.settings import Settings
 from mcp_actors.config.specs import RestartPolicy, RestartType, ServerSpec, StdioTarget
 from mcp_actors.errors import TransportBroken
-from mcp_actors.runtime import Runtime, open_runtime
+from mcp_actors.runtime import open_runtime
 from mcp_actors.testing.synthetic import synthetic_command
 from tests.transports.stdio_kit import nobody_left
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from mcp_actors.fleet.running import Runtime
 
 SETTINGS = Settings(connect_timeout=20.0, stop_interrupt=0.2, stop_terminate=0.2)
 FAST = RestartPolicy(backoff_first=0.01, backoff_max=0.02)

@@ -25,7 +25,7 @@ from mcp_actors.errors import (
     UnknownServer,
     UnknownTool,
 )
-from mcp_actors.runtime import Runtime, open_runtime
+from mcp_actors.runtime import open_runtime
 from mcp_actors.testing.faulty import FaultyTransport
 from mcp_actors.testing.scripted import LEGACY_REVISIONS, MODERN_REVISIONS
 from mcp_actors.transports.memory import MemoryTransport
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
+    from mcp_actors.fleet.running import Runtime
     from mcp_actors.transports.memory import MemoryLink
 
 SETTINGS = Settings(connect_timeout=30.0)

@@ -13,11 +13,13 @@ from scripted_fleet import PERMANENT, echo_server, spec
 from mcp_actors.actors.lifecycle import Phase, ServerState
 from mcp_actors.config.settings import Settings
 from mcp_actors.errors import ActorGone, McpActorsError, UnknownServer
-from mcp_actors.runtime import Runtime, open_runtime
+from mcp_actors.runtime import open_runtime
 from mcp_actors.testing.scripted import LEGACY_REVISIONS, MODERN_REVISIONS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+
+    from mcp_actors.fleet.running import Runtime
 
 SETTINGS = Settings()
 COMMANDS = ("enable", "disable", "restart")

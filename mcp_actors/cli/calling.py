@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from mcp_actors.cli.fleet import Plan
     from mcp_actors.cli.options import GlobalOptions
     from mcp_actors.cli.progress import Progress
+    from mcp_actors.fleet.running import Runtime
     from mcp_actors.jsontypes import JsonObject
-    from mcp_actors.runtime import Runtime
     from mcp_actors.tools.catalog import Catalog, Tool
     from mcp_actors.tools.results import ToolResult
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mcp_actors.cli.options import GlobalOptions
     from mcp_actors.config.settings import Settings
     from mcp_actors.config.specs import ServerSpec
-    from mcp_actors.runtime import Runtime
+    from mcp_actors.fleet.running import Runtime
     from mcp_actors.testing.demo_servers import DemoCall
 
 __all__ = ["configure_demo", "run_demo"]

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from mcp_actors.config.settings import Settings
     from mcp_actors.config.specs import ServerSpec
     from mcp_actors.errors import ConfigError
-    from mcp_actors.runtime import Runtime
+    from mcp_actors.fleet.running import Runtime
 
 __all__ = ["Plan", "load_plan", "open_fleet", "published", "refuse", "settle", "tell_warnings"]
 

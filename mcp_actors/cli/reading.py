@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from mcp_actors.cli.fleet import Plan
     from mcp_actors.cli.options import GlobalOptions
+    from mcp_actors.fleet.running import Runtime
     from mcp_actors.jsontypes import Json, JsonObject
-    from mcp_actors.runtime import Runtime
     from mcp_actors.tools.items import Item, Resource, ResourceTemplate
 
 __all__ = ["add_server", "configure_read", "configure_resources", "miss", "run_read", "run_resources"]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mcp_actors.cli.fleet import Plan
     from mcp_actors.cli.options import GlobalOptions
     from mcp_actors.fleet.configured import Fleet
-    from mcp_actors.runtime import Runtime
+    from mcp_actors.fleet.running import Runtime
 
 __all__ = ["change_line", "configure_run", "login_notice", "run_run"]
 

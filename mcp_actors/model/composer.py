@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from mcp_actors.actors.registry import Snapshot
+    from mcp_actors.fleet.running import Runtime
     from mcp_actors.fleet.server import Server
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.model.face import ModelFace
-    from mcp_actors.runtime import Runtime
     from mcp_actors.tools.items import Prompt, ResourceTemplate
     from mcp_actors.tools.mentions import Mention
     from mcp_actors.tools.plans import ModelResult

@@ -14,7 +14,7 @@ from mcp_actors.runtime import open_runtime
 from mcp_actors.testing.scripted import ScriptedServer
 
 if TYPE_CHECKING:
-    from mcp_actors.runtime import Runtime
+    from mcp_actors.fleet.running import Runtime
 
 REFRESHED, ERROR, NOT_CONNECTED = RefreshOutcome
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 import trio
 import trio.testing
@@ -9,8 +11,11 @@ from scripted_fleet import PERMANENT, echo_server, spec
 
 from mcp_actors import Host, ServerRequest
 from mcp_actors.errors import LocalProtocolError, RpcError, TransportBroken, UnknownServer
-from mcp_actors.runtime import Runtime, open_runtime
+from mcp_actors.runtime import open_runtime
 from mcp_actors.testing.scripted import LEGACY_REVISIONS, MODERN_REVISIONS, ScriptedServer
+
+if TYPE_CHECKING:
+    from mcp_actors.fleet.running import Runtime
 
 ERAS = {"modern": MODERN_REVISIONS, "legacy": LEGACY_REVISIONS}
 both_eras = pytest.mark.parametrize("era", ERAS)

@@ -19,7 +19,7 @@ from mcp_actors.tools.plans import ModelImage, ModelText
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from mcp_actors.runtime import Runtime
+    from mcp_actors.fleet.running import Runtime
 
 pytestmark = pytest.mark.deadline(10)
 

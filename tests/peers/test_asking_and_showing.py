@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mcp_actors.actors.slots import Progress
     from mcp_actors.elicitation.handlers import SamplingRequest
     from mcp_actors.elicitation.requests import InputRequest
-    from mcp_actors.runtime import Runtime
+    from mcp_actors.fleet.running import Runtime
 
 pytestmark = [pytest.mark.peers, pytest.mark.slow, pytest.mark.timeout(400), pytest.mark.deadline(60)]
 
