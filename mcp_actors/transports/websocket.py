@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -288,7 +287,7 @@ class WebSocketTransport:
         self, websocket: trio_websocket.WebSocketConnection, wire: WatchedStream, shelter: trio.Nursery
     ) -> None:
         """Break the wire when the peer is silent in spite of being asked."""
-        await wire.wait_silent(self._ping_interval, self._ping_timeout, partial(shelter.start_soon, _ping, websocket))
+        await wire.wait_silent(self._ping_interval, self._ping_timeout, lambda: shelter.start_soon(_ping, websocket))
         silence = self._ping_interval + self._ping_timeout
         self._end(TransportBroken(reason=f"nothing was heard for {silence:g} s, not even an answer to a ping"))
 
