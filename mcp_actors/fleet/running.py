@@ -213,7 +213,12 @@ class Runtime:
     ) -> bytes:
         """Send one request of MCP to a server by name; the result is an undecoded JSON object.
 
-        Raises `UnknownServer`, and what `call_tool` raises. Cancellation: safe, as for `call_tool`.
+        Raises:
+            UnknownServer: no such server.
+            ServerNotReady, RpcError, TransportError, trio.TooSlowError: as for `call_tool`.
+
+        Cancellation:
+            Safe, as for `call_tool`.
         """
         connection = await self.connection(server)
         return await connection.request(method, params, timeout=timeout, on_progress=progress)
@@ -237,7 +242,12 @@ class Runtime:
     async def find_tool(self, name: str) -> Tool:
         """Find a tool by a name as `call_tool` takes it, bringing up its server first where it is down (S118, S125).
 
-        Raises `UnknownTool`, or why its server did not come up. Cancellation: safe.
+        Raises:
+            UnknownTool: no server offers it.
+            ServerNotReady, AuthRequired: its server did not come up.
+
+        Cancellation:
+            Safe.
         """
         if (known := self.catalog.resolve(name)) is not None:
             return known
@@ -264,9 +274,13 @@ class Runtime:
         await self._steer(EnableServer(name))
 
     async def disable(self, name: str) -> None:
-        """Stop a server and keep it stopped; returns when nothing of it lives. Raises `UnknownServer`.
+        """Stop a server and keep it stopped; returns when nothing of it lives.
 
-        Cancellation: safe, what was begun is done.
+        Raises:
+            UnknownServer: no such server.
+
+        Cancellation:
+            Safe; what was begun is done.
         """
         await self._steer(DisableServer(name))
 
