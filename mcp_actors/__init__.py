@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from mcp_actors.fleet.reloading import keep_reloading
     from mcp_actors.fleet.running import Runtime
     from mcp_actors.fleet.server import Refreshed, RefreshOutcome, Server
+    from mcp_actors.fleet.skills import LoadedSkill
     from mcp_actors.fleet.sleeping import renew
     from mcp_actors.model.composer import Attachment, Composer, PromptMessage
     from mcp_actors.model.face import ModelFace
@@ -87,6 +88,7 @@ if TYPE_CHECKING:
     from mcp_actors.tools.pinning import PinPolicy
     from mcp_actors.tools.plans import Limits, ModelImage, ModelResult, ModelText
     from mcp_actors.tools.results import ToolResult
+    from mcp_actors.tools.skills import Skill, SkillFile
 
 __all__ = [
     "TOOL_EVENTS",
@@ -119,6 +121,7 @@ __all__ = [
     "InputRequest",
     "Limits",
     "LoadedConfig",
+    "LoadedSkill",
     "LocalProtocolError",
     "MailboxFull",
     "McpActorsError",
@@ -161,6 +164,8 @@ __all__ = [
     "ServerState",
     "ServerStatus",
     "Settings",
+    "Skill",
+    "SkillFile",
     "SourceReading",
     "StatusChange",
     "StdioTarget",
@@ -222,6 +227,7 @@ _HOMES = {
     "fleet.sleeping": ("renew",),
     "fleet.running": ("Runtime",),
     "runtime": ("open_runtime",),
+    "fleet.skills": ("LoadedSkill",),
     "fleet.server": ("RefreshOutcome", "Refreshed", "Server"),
     "tools.catalog": ("Catalog", "Tool"),
     "tools.mentions": ("MissingArguments",),
@@ -229,6 +235,7 @@ _HOMES = {
     "tools.pinning": ("PinPolicy",),
     "tools.plans": ("Limits", "ModelImage", "ModelResult", "ModelText"),
     "tools.results": ("ToolResult",),
+    "tools.skills": ("Skill", "SkillFile"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -31,6 +31,7 @@ EXTRAS: Final[Mapping[str, str]] = {
     "rich": "cli: progress on a terminal",
     "watchfiles": "watch: changes of files are seen at once",
     "jsonschema_rs": "validate: results are checked",
+    "yaml": "skills: skills of servers are checked",
     "keyring": "logins are kept in the system's key store",
 }
 _COLOURS: Final[Mapping[str, str]] = {"error": "31", "warning": "33", "note": "2", "ok": "32"}

@@ -43,6 +43,8 @@ VERBS: Final[Mapping[str, Verb]] = {
     "read": Verb("reading", "read a resource: SERVER URI, or @SERVER:URI"),
     "prompts": Verb("prompts", "list the prompts of all servers or of one"),
     "prompt": Verb("prompts", "fill a prompt: SERVER.PROMPT key=text, or /mcp__server__prompt words"),
+    "skills": Verb("skills", "list the skills of all servers or of one"),
+    "skill": Verb("skills", "show a skill, or a file of it, verified: SERVER SKILL [FILE]"),
     "run": Verb("running", "keep the fleet alive in the foreground"),
     "add": Verb("changing", "add a server to a configuration file"),
     "add-json": Verb("changing", "add a server, given as JSON"),

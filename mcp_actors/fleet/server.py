@@ -14,9 +14,10 @@ from attrs import frozen
 from mcp_actors.errors import LocalProtocolError, UnknownServer
 from mcp_actors.protocol.features import missing_capability
 from mcp_actors.protocol.jsonrpc import decode_object
-from mcp_actors.protocol.lists import PageCollector
+from mcp_actors.protocol.lists import LIST_KEYS, PageCollector
 from mcp_actors.tools.items import prompts_from_items, resources_from_items, templates_from_items
 from mcp_actors.tools.sanitise import cap_text
+from mcp_actors.tools.skills import skills_from_items
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sized
@@ -30,9 +31,11 @@ if TYPE_CHECKING:
     from mcp_actors.auth.driving import Prompter
     from mcp_actors.auth.status import AuthStatus
     from mcp_actors.config.specs import ServerSpec
+    from mcp_actors.fleet.skills import LoadedSkill
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.tools.catalog import Catalog, Tool
     from mcp_actors.tools.items import Prompt, Resource, ResourceTemplate
+    from mcp_actors.tools.skills import Skill
 
 __all__ = ["Fleet", "RefreshOutcome", "Refreshed", "Server"]
 
@@ -175,14 +178,51 @@ class Server:
 
     async def templates(self) -> tuple[ResourceTemplate, ...]:
         """List its resource templates, all pages. Cancellation: safe."""
+        return templates_from_items(self.name, await self._items("resources/templates/list"))[0]
+
+    async def skills(self) -> tuple[Skill, ...]:
+        """List the skills that it publishes, all pages; none of their files is read. Cancellation: safe.
+
+        An entry that breaks the rules is left out. There may be more than a server lists (`skill`).
+
+        Source:
+            MCP skills extension (SEP-2640), "Listing Skills".
+        """
+        return skills_from_items(self.name, await self._items("skills/list"))[0]
+
+    async def skill(self, uri: str, *, timeout: float | None = None) -> Skill:
+        """Ask for the entry of one skill, by the URI of its SKILL.md; also one that is not listed. Cancellation: safe.
+
+        Raises:
+            RemoteProtocolError: its entry breaks the rules: it must not be loaded.
+            RpcError: there is no such skill (-32602), or the server refused.
+        """
+        from mcp_actors.fleet.skills import read_entry
+
         connection = await self._runtime.connection(self.name)
-        if connection.info is None or not connection.info.has("resources"):
-            return ()
-        pages = PageCollector("resources/templates/list", "resourceTemplates")
-        params: JsonObject | None = pages.first()
-        while params is not None:
-            params = pages.feed(await connection.request("resources/templates/list", params))
-        return templates_from_items(self.name, pages.items)[0]
+        self._require(connection, "skills/get")
+        return read_entry(self.name, uri, await connection.request("skills/get", {"uri": uri}, timeout=timeout))
+
+    async def load_skill(self, skill: Skill, *, timeout: float | None = None) -> LoadedSkill:
+        """Read the SKILL.md of a skill and verify it; its other files are read when they are needed.
+
+        Ask a person before: a skill is instructions by the server for a model. What was agreed to is the skill's entry.
+
+        Raises:
+            RemoteProtocolError: what came is not what the entry describes: digest, size or frontmatter. It may have
+                changed: `skill` gives the entry of now.
+            ConfigError: PyYAML, which reads the frontmatter, is not installed.
+            RpcError: the server refused.
+
+        Cancellation:
+            Safe.
+
+        Source:
+            MCP skills extension (SEP-2640), "Integrity and Verification".
+        """
+        from mcp_actors.fleet.skills import load_skill
+
+        return await load_skill(self, skill, timeout)
 
     async def read_resource(self, uri: str, *, timeout: float | None = None) -> JsonObject:
         """Read a resource; the result as sent, with ``contents`` (blocks of text or blob). Cancellation: safe.
@@ -293,6 +333,17 @@ class Server:
         connection = await self._runtime.connection(self.name)
         with connection.listening.watch_log() as watcher:
             yield watcher
+
+    async def _items(self, method: str) -> list[bytes]:
+        """Fetch a list, all pages, undecoded; empty where the server did not declare it."""
+        connection = await self._runtime.connection(self.name)
+        if connection.info is None or missing_capability(method, connection.info) is not None:
+            return []
+        pages = PageCollector(method, LIST_KEYS[method])
+        params: JsonObject | None = pages.first()
+        while params is not None:
+            params = pages.feed(await connection.request(method, params))
+        return pages.items
 
     async def _ask(self, method: str, params: JsonObject, *, timeout: float | None = None) -> JsonObject:
         connection = await self._runtime.connection(self.name)

@@ -28,6 +28,8 @@ __all__ = [
     "LOG_LEVELS",
     "METHODS",
     "ROOTS_CHANGED",
+    "SKILLS_EXTENSION",
+    "TASKS_EXTENSION",
     "AskForLevel",
     "LogLevelPlan",
     "Method",
@@ -70,6 +72,8 @@ _FIRST_MODERN: Final = MODERN[-1]
 ROOTS_CHANGED: Final = "notifications/roots/list_changed"
 # The capability, on both sides, of tasks in the modern era.
 TASKS_EXTENSION: Final = "extensions.io.modelcontextprotocol/tasks"
+# The server's alone (SEP-2640).
+SKILLS_EXTENSION: Final = "extensions.io.modelcontextprotocol/skills"
 
 
 def _reading(name: str, *needs: str, since: str = LEGACY[-1], may_ask: bool = False, instead: str = "") -> Method:
@@ -89,6 +93,9 @@ _ROWS: Final = (
     _reading("resources/list", "resources"),
     _reading("resources/templates/list", "resources"),
     _reading("resources/read", "resources", may_ask=True),
+    # Not kept: whoever asks again wants to know what changed (SEP-2640, "Verification on Read").
+    Method("skills/list", needs=(SKILLS_EXTENSION,), is_safe=True),
+    Method("skills/get", needs=(SKILLS_EXTENSION,), is_safe=True),
     Method(
         "resources/subscribe",
         until=_LAST_LEGACY,

@@ -26,9 +26,16 @@ LIST_KEYS: Final = {
     "prompts/list": "prompts",
     "resources/list": "resources",
     "resources/templates/list": "resourceTemplates",
+    "skills/list": "skills",
 }
 # Maps key of the array -> the member that makes an item one of a kind.
-_IDENTITY: Final = {"tools": "name", "prompts": "name", "resources": "uri", "resourceTemplates": "uriTemplate"}
+_IDENTITY: Final = {
+    "tools": "name",
+    "prompts": "name",
+    "resources": "uri",
+    "resourceTemplates": "uriTemplate",
+    "skills": "uri",
+}
 # A page may be bad from end to end; nobody reads more warnings than this.
 _MAX_WARNINGS: Final = 20
 

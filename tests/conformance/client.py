@@ -18,6 +18,7 @@ from typing import Any, Final, TypeAlias
 import trio
 
 from mcp_actors import Host, Runtime, ServerRequest, Tool, open_runtime
+from mcp_actors.errors import RemoteProtocolError
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from auth_client import ApprovingPrompter, employ, oauth_block
@@ -92,6 +93,31 @@ async def echo_schema(runtime: Runtime, _: Context) -> None:
     await succeed(runtime, "json_schema_echo", {"schema": tool.input_schema})
 
 
+async def list_skills(runtime: Runtime, _: Context) -> None:
+    """Look at what there is, and read nothing."""
+    if not await runtime.server(NAME).skills():
+        raise SystemExit("no skills")
+
+
+def refuse_skill(because: str) -> Row:
+    """Load the first skill and read its files, as a model would that follows it; it must be refused for this reason."""
+
+    async def run(runtime: Runtime, _: Context) -> None:
+        server = runtime.server(NAME)
+        skill, *_ = await server.skills()
+        try:
+            loaded = await server.load_skill(skill)
+            for uri in skill.files or ():
+                await loaded.read(uri)
+        except RemoteProtocolError as error:
+            if because in error.reason:
+                return
+            raise
+        raise SystemExit("it was loaded")
+
+    return run
+
+
 # Scenario -> what to do once connected.
 ROWS: Final[Mapping[str, Row]] = {
     "initialize": just_connect,
@@ -110,6 +136,10 @@ ROWS: Final[Mapping[str, Row]] = {
     "http-invalid-tool-headers": call_everything,
     "json-schema-ref-no-deref": just_connect,
     "json-schema-2020-12-preservation": echo_schema,
+    "sep-2640-client-no-prefetch": list_skills,
+    "sep-2640-client-verify-digest": refuse_skill("digest"),
+    "sep-2640-client-verify-size": refuse_skill("bytes"),
+    "sep-2640-client-verify-frontmatter": refuse_skill("they differ in 'description'"),
 }
 # Scenarios of signing in: one of these wants more than another in what it gives in advance, not in what is done.
 AUTH: Final = "auth/"

@@ -63,6 +63,13 @@ _PRESERVED: Final = tuple(
 )
 _KEPT: Final = tuple(f"sep-2106-client-{what}-preserved" for what in ("anchor-keyword", "composition-keywords"))
 _ECHO: Final = (*_PRESERVED, *_KEPT, "sep-2106-client-conditional-keywords-preserved", "wire-schema-valid")
+# Of skills (SEP-2640), which are no part of a revision: the suite runs them in both when it is told to.
+SKILLS: Final = {
+    "sep-2640-client-no-prefetch": ("sep-2640-host-no-prefetch",),
+    "sep-2640-client-verify-digest": ("sep-2640-host-verify-digest",),
+    "sep-2640-client-verify-size": ("sep-2640-host-size-mismatch-failure",),
+    "sep-2640-client-verify-frontmatter": ("sep-2640-host-frontmatter-comparison",),
+}
 _CALLS: Final = ("tool-add-numbers", "wire-schema-valid")
 _METHODS: Final = ("tools_list", "tools_call", "resources_list", "resources_read", "prompts_list", "prompts_get")
 
@@ -77,6 +84,7 @@ EXPECTED: Final[Mapping[str, Mapping[str, Sequence[str]]]] = {
         ),
         "json-schema-2020-12-preservation": _ECHO,
         "sse-retry": ("client-sse-graceful-reconnect", "client-sse-last-event-id", "client-sse-retry-timing"),
+        **SKILLS,
         **AUTH_EXPECTED[LEGACY],
     },
     MODERN: {
@@ -112,6 +120,7 @@ EXPECTED: Final[Mapping[str, Mapping[str, Sequence[str]]]] = {
         ),
         "json-schema-ref-no-deref": ("sep-2106-no-network-ref-deref",),
         "json-schema-2020-12-preservation": _ECHO,
+        **SKILLS,
         **AUTH_EXPECTED[MODERN],
     },
 }

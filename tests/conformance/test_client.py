@@ -11,7 +11,7 @@ import pytest
 
 from tests.conformance.auth_expected import ENDS_WITH_ERROR
 from tests.conformance.client import AUTH, ROWS
-from tests.conformance.run import EXPECTED, FIRST, TIMED, conf, run_scenario
+from tests.conformance.run import EXPECTED, FIRST, SKILLS, TIMED, conf, run_scenario
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,4 +93,14 @@ def test_every_scenario_of_the_suite_is_known(suite: Path) -> None:
         scored = listed.partition("Client scenarios")[2].partition("Run and reported")[0].split("\n  - ")[1:]
         extra = [line.split()[1] for line in listed.splitlines() if line.endswith("[client]")]
 
-        assert {name.split()[0] for name in [*scored, *extra]} == set(scenarios)
+        assert {name.split()[0] for name in [*scored, *extra]} | SKILLS.keys() == set(scenarios)
+
+
+def test_every_scenario_for_clients_is_run(suite: Path) -> None:
+    """Those that belong to no revision, or to no set, are run as well."""
+    listed = subprocess.run([str(suite), "list"], capture_output=True, text=True, check=True, timeout=30).stdout
+    part = listed.partition("Client scenarios")[2].partition("\n\n")[0]
+
+    names = {line.split()[1] for line in part.splitlines() if line.startswith("  - ")}
+
+    assert names == {scenario for _, scenario in CASES}
