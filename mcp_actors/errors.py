@@ -212,7 +212,8 @@ class RpcError(McpActorsError):
     http_status: int | None = None
 
     def describe(self) -> str:
-        return f"error {self.code}: {self.message}"
+        # The TypeScript SDK puts the code into the message as well.
+        return f"error {self.code}: {self.message.removeprefix(f'MCP error {self.code}: ')}"
 
 
 @define(eq=False, kw_only=True, str=False, slots=False)

@@ -57,7 +57,8 @@ class MomentFormatter(PrefixFormatter):
 def install_log(*, is_debug: bool, place: str | None = None) -> None:
     """Send the package's log to standard error or a file: all of it when debugging, else errors alone.
 
-    What fails without being an error of ours is told by each verb, so a quieter level would say it twice. The handler
+    What fails without being an error of ours is told by each verb, so a quieter level would say it twice; but for the
+    journal of children, which no verb knows of. The handler
     belongs to the package's own logger: a program's logging is left alone.
 
     Args:
@@ -76,6 +77,7 @@ def install_log(*, is_debug: bool, place: str | None = None) -> None:
     handler.setFormatter((PrefixFormatter if place is None else MomentFormatter)("%(message)s"))
     logger.addHandler(handler)
     logger.setLevel(logging.DEBUG if is_debug else logging.ERROR)
+    logging.getLogger(f"{ROOT}.transports.leftovers").setLevel(logging.DEBUG if is_debug else logging.WARNING)
     logger.propagate = False
 
 

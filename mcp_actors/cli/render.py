@@ -204,7 +204,7 @@ def server_text(shown: JsonObject) -> str:
     if shown["instructions"]:
         lines += ["  instructions for models:", *(f"    {line}" for line in str(shown["instructions"]).splitlines())]
     indents = (line[: len(line) - len(line.lstrip())] for line in lines)
-    return "\n".join(indent + clean_line(line, 2000) for indent, line in zip(indents, lines, strict=True))
+    return "\n".join((indent + clean_line(line, 2000)).rstrip() for indent, line in zip(indents, lines, strict=True))
 
 
 # ── tools ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -59,9 +59,10 @@ def run_run(shared: GlobalOptions, own: argparse.Namespace) -> int:
 
     plan = load_plan(shared)
     began = time.monotonic()
-    code = run_interruptibly(partial(_run, shared, plan, is_watching=own.watch, has_events=own.json), _CODES)
-    _say(f"stopped; it ran for {time.monotonic() - began:.1f} s")
-    return code
+    try:
+        return run_interruptibly(partial(_run, shared, plan, is_watching=own.watch, has_events=own.json), _CODES)
+    finally:
+        _say(f"stopped; it ran for {time.monotonic() - began:.1f} s")
 
 
 async def _run(shared: GlobalOptions, plan: Plan, *, is_watching: bool, has_events: bool) -> NoReturn:
@@ -121,6 +122,7 @@ async def _tell_changes(
     # Name -> the status that its last line told of.
     told: dict[str, ServerStatus] = {}
     is_told = False
+    _say(f"starting {len(names)} server{'' if len(names) == 1 else 's'}")
     with runtime.watch() as changes:
         for status in runtime.status().values():
             told[status.name] = status
@@ -143,8 +145,13 @@ def _emit_event(change: StatusChange) -> None:
     from mcp_actors.actors.telemetry import connection_event
 
     event = connection_event(change, has_names=True)
-    if event is not None:
+    if event is None:
+        return
+    try:
         output.emit(json.dumps({"timestamp": time.time(), **event}))
+    except exits.OutputClosed:
+        _say("nobody reads standard output any more: stopping")
+        raise
 
 
 def login_notice(statuses: Iterable[ServerStatus]) -> str | None:
@@ -190,6 +197,13 @@ def change_line(old: ServerStatus | None, new: ServerStatus | None) -> str | Non
         return None if old is None else f"{clean_line(old.name)}: removed"
     if old is not None and _key(old) == _key(new):
         return None
+    if (
+        new.state == "pending"
+        and new.phase not in _NEWS
+        and not new.warnings
+        and (old is None or old.state is new.state)
+    ):
+        return None  # a try begins; what becomes of it is the news
     before = "" if old is None or old.state is new.state else f"{old.state} -> "
     facts: list[str] = [f"{clean_line(new.name)}: {before}{new.state} ({new.reason})"]
     if new.is_connected:

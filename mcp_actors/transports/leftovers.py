@@ -39,6 +39,8 @@ _SUFFIX: Final = ".child"
 # An entry is some 300 bytes; nothing larger is ours.
 _MAX_ENTRY_BYTES: Final = 64 * 1024
 _POLL: Final = 0.02
+# What is lost where nothing can be written.
+_LOSS: Final = "should this run be killed, the next one will not find what it leaves behind"
 
 
 @frozen
@@ -61,6 +63,8 @@ class Journal:
     directory: Path
     _boot: str = field(repr=False)
     _owner_start: int = field(repr=False)
+    # Whether the last entry could not be written; a fleet that restarts says so once, not once a child.
+    _is_failing: bool = field(default=False, init=False, repr=False)
 
     def record(self, pid: int, *, server: str, command: str) -> None:
         """Remember a child that was just spawned. Its arguments are not kept: they may hold secrets."""
@@ -83,7 +87,11 @@ class Journal:
             with draft_of(path, json.dumps(entry).encode()) as draft:
                 draft.replace(path)
         except OSError as error:
-            _log.warning("could not record a child in %s: %s", self.directory, error.strerror)
+            if not self._is_failing:
+                _log.warning("could not record a child in %s: %s; %s", self.directory, error.strerror, _LOSS)
+            self._is_failing = True
+        else:
+            self._is_failing = False
 
     def forget(self, pid: int) -> None:
         """Drop the entry of a child that is gone."""
@@ -102,7 +110,7 @@ def open_journal(directory: Path) -> Journal | None:
     try:
         open_private_directory(directory)
     except OSError as error:
-        _log.warning("could not open the journal of children in %s: %s", directory, error.strerror)
+        _log.warning("could not open the journal of children in %s: %s; %s", directory, error.strerror, _LOSS)
         return None
     return Journal(directory, boot, own.start)
 

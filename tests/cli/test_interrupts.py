@@ -216,6 +216,60 @@ def test_standard_error_is_closed():
     assert len(json.loads(out)["servers"]) == 2
 
 
+def test_run_ends_when_nobody_reads_its_events():
+    """With --json a reader that went away ends it with 1, and standard error says why."""
+    with start("run", "--json", *config(clock=CLOCK, bad={"command": "/nonexistent"})) as process:
+        process.stdout.close()
+        said = process.stderr.read()
+        process.wait(timeout=PATIENCE)
+
+    assert process.returncode == 1
+    assert "nobody reads standard output any more: stopping" in said
+    assert "stopped; it ran for" in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("closed", "read", "sign"), [("stdout", "stderr", "running:"), ("stderr", "stdout", "connected")]
+)
+def test_run_goes_on_when_nobody_reads_what_it_says(closed, read, sign):
+    """A supervisor that closes a stream takes no server down: the fleet runs until a signal comes."""
+    words = ["run", "--json"] if closed == "stderr" else ["run"]
+    with start(*words, *config(clock=CLOCK)) as process:
+        getattr(process, closed).close()
+        read_until(getattr(process, read), sign)
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=PATIENCE)
+
+    assert process.returncode == 0
+
+
+def test_run_says_when_it_cannot_note_its_children(tmp_path):
+    """A state directory that cannot be written is told of, on the terminal as well, and the fleet runs (fault 4)."""
+    (tmp_path / "file").touch()
+    with start("run", *config(clock=CLOCK), env=environment(MCP_ACTORS_STATE_DIR=str(tmp_path / "file"))) as process:
+        said = read_until(process.stderr, "running:")
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=PATIENCE)
+
+    [warning] = [line for line in said if "journal of children" in line]
+    assert "WARNING" in warning
+    assert "will not find what it leaves behind" in warning
+    assert process.returncode == 0
+
+
+def test_run_says_one_line_for_each_failure():
+    """A server that keeps crashing costs one line a crash; that it is tried again is no news, nor that it is tried."""
+    with start("run", *config(crash=shell("exit 3"))) as process:
+        said = [line.partition(" ")[2].rstrip() for line in read_until(process.stderr, "restarts=3")]
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=PATIENCE)
+
+    crash = "crash: pending (exit) phase=backing-off error='exited with status 3' restarts="
+    assert said[0] == "starting 1 server"
+    assert [line for line in said if line.startswith("crash")] == [f"{crash}{n}" for n in (1, 2, 3)]
+
+
 def test_ignored_hangup_is_ignored():
     """Under nohup a closed terminal stops nothing."""
     options = {"preexec_fn": lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)}

@@ -21,7 +21,10 @@ FAILED = evolve(QUEUED, state=ServerState.FAILED, phase=Phase.PARKED, reason="cr
 @pytest.mark.parametrize(
     ("old", "new", "line"),
     [
-        (None, QUEUED, "s: pending (queued)"),
+        (None, QUEUED, None),
+        (BACKING_OFF, QUEUED, None),
+        (QUEUED, BACKING_OFF, "s: pending (exit) phase=backing-off error='exit status 3 | oh'"),
+        (UP, QUEUED, "s: connected -> pending (queued)"),
         (QUEUED, CONNECTING, None),
         (CONNECTING, UP, "s: pending -> connected (ready) revision=2025-11-25 tools=2 pid=7"),
         (UP, evolve(UP, tools=3), None),
@@ -36,7 +39,11 @@ FAILED = evolve(QUEUED, state=ServerState.FAILED, phase=Phase.PARKED, reason="cr
         (BACKING_OFF, FAILED, "s: pending -> failed (crash-loop) phase=parked error='gave up'"),
         (UP, None, "s: removed"),
         (None, None, None),
-        (None, evolve(QUEUED, name="s\n\x1b"), "s \N{REPLACEMENT CHARACTER}: pending (queued)"),
+        (
+            None,
+            evolve(FAILED, name="s\n\x1b", error=None),
+            "s \N{REPLACEMENT CHARACTER}: failed (crash-loop) phase=parked",
+        ),
     ],
 )
 def test_change_line(old, new, line):

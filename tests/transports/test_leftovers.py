@@ -117,6 +117,24 @@ def test_journal_that_cannot_be_written_does_not_fail(tmp_path, caplog) -> None:
     assert "could not record" in caplog.text
 
 
+def test_a_journal_that_cannot_be_written_is_told_of_once(tmp_path, caplog) -> None:
+    """A fleet that restarts all day on a full disk says so once, and again when that begins anew."""
+    journal = open_journal(tmp_path / "d")
+    assert journal is not None
+    (tmp_path / "d").rmdir()
+
+    for _ in range(3):
+        journal.record(os.getpid(), server="s", command="c")
+    told = [caplog.text.count("could not record")]
+    (tmp_path / "d").mkdir()
+    journal.record(os.getpid(), server="s", command="c")
+    journal.forget(os.getpid())
+    (tmp_path / "d").rmdir()
+    journal.record(os.getpid(), server="s", command="c")
+
+    assert [*told, caplog.text.count("could not record")] == [1, 2]
+
+
 @pytest.mark.parametrize(
     "text",
     [
