@@ -224,7 +224,17 @@ def decide(
         return Park("crash-loop", policy.park_probe)
     if history.tries > policy.max_tries:
         return Park("gave-up", policy.park_probe)
-    delay = min(policy.backoff_first * policy.backoff_factor ** max(history.tries - 1, 0), policy.backoff_max)
+    delay = _backoff(policy, history.tries)
     delay = delay * chance if policy.has_jitter else delay
     asked = end.cause.retry_after if isinstance(end.cause, TransportError) else None
     return RestartAfter(delay if asked is None else min(max(delay, asked), MAX_RETRY_AFTER))
+
+
+def _backoff(policy: RestartPolicy, tries: int) -> float:
+    """Seconds after so many failed tries: whoever lets a server be tried for ever gets there by the thousand."""
+    if policy.backoff_first <= 0:
+        return 0.0
+    try:
+        return min(policy.backoff_first * float(policy.backoff_factor) ** max(tries - 1, 0), policy.backoff_max)
+    except OverflowError:
+        return policy.backoff_max

@@ -156,6 +156,20 @@ def test_backoff_stops_at_its_cap() -> None:
     assert decision == Park("gave-up")
 
 
+@pytest.mark.parametrize("tries", [1, 5, 1025, 1_000_000])
+@pytest.mark.parametrize("factor", [1, 1.01, 2, 2.0, 10.0])
+def test_a_server_may_fail_for_years(factor: float, tries: int) -> None:
+    """An entry that allows any number of tries backs off to its cap and stays there, however often it fails (S116)."""
+    policy = RestartPolicy(max_tries=10**9, intensity=10**9, backoff_factor=factor)
+    history = History(tries=tries)
+
+    decision = decide(Exit(ExitKind.CRASH), history, RestartType.PERMANENT, policy, now=0.0)
+
+    assert isinstance(decision, RestartAfter)
+    assert policy.backoff_first <= decision.delay <= policy.backoff_max
+    assert decision.delay == (policy.backoff_max if tries > 1000 and factor > 1 else decision.delay)
+
+
 def test_a_server_that_works_a_moment_and_dies_is_still_bounded() -> None:
     """Rule 1: proof of health resets the backoff, not the intensity: six starts a minute, then parked (fault 91)."""
     starts, decision = _flap(RestartPolicy(), is_proven=True, life=0.5)
