@@ -94,7 +94,8 @@ async def resume(
         try:
             answer = await client.request("GET", [*known, (b"Accept", EVENT_STREAM.encode()), *cursor.header()])
         except TransportError as exc:
-            reason = exc.reason
+            # Not the bare reason: "cannot reach" would say that the request never arrived.
+            reason = f"the event stream could not be resumed: {exc.reason}"
             if exc.http_status is not None:  # a redirect that leads nowhere
                 break
             continue

@@ -88,6 +88,13 @@ async def test_answer_after_pause(autojump_clock):
     assert (sink.delivered, sink.lost) == ([ANSWER], [])
 
 
+async def test_a_server_that_went_away_is_not_said_to_be_unreachable(autojump_clock):
+    """The request did arrive: the loss says that reading on failed, and why."""
+    _, sink = await resumed(*[ConnectFailed(reason="cannot reach h")] * 2)
+
+    assert [reason for _, reason in sink.lost] == ["the event stream could not be resumed: cannot reach h"]
+
+
 @pytest.mark.parametrize("wish", [0.1, 0.5, 3.0, 45.0])
 async def test_wish_exactly(wish, autojump_clock):
     """The pause that `retry` asked for is waited for exactly (C07, fault 44)."""
