@@ -6,6 +6,7 @@ import gc
 from collections import Counter
 from pathlib import Path
 from sys import executable
+from typing import TYPE_CHECKING
 
 import pytest
 import trio
@@ -13,8 +14,11 @@ from attrs import evolve
 from scripted_fleet import PERMANENT, spec
 
 from mcp_actors.config.specs import RestartPolicy, RestartType, ServerSpec, StdioTarget
-from mcp_actors.runtime import Runtime, open_runtime
+from mcp_actors.runtime import open_runtime
 from mcp_actors.testing.scripted import ScriptedServer
+
+if TYPE_CHECKING:
+    from mcp_actors.fleet.running import Runtime
 
 EAGER = RestartPolicy(
     intensity=10**6, period=1.0, max_tries=10**6, backoff_first=0.001, backoff_max=0.001, has_jitter=False
