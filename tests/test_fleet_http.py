@@ -12,7 +12,9 @@ from scripted_fleet import echo_server
 from mcp_actors.actors.lifecycle import ServerState
 from mcp_actors.config.settings import Settings
 from mcp_actors.config.specs import RemoteTarget, ServerSpec, TransportName
-from mcp_actors.errors import RpcError
+from mcp_actors.elicitation.handlers import Root
+from mcp_actors.errors import RpcError, TransportError
+from mcp_actors.fleet.hosts import Questions
 from mcp_actors.runtime import open_runtime
 from mcp_actors.testing.http_server import HttpAnswer, HttpOptions, HttpRequest, open_http_server
 from mcp_actors.testing.scripted import LEGACY_REVISIONS, MODERN_REVISIONS
@@ -96,6 +98,40 @@ async def test_a_session_lost_while_nobody_calls_is_renewed_by_itself() -> None:
     assert len(server.seen("tools/call")) == 1
     assert len(server.seen("initialize")) == 2
     assert (status.state, status.generation) == (ServerState.CONNECTED, 1)
+
+
+async def test_roots_may_change_while_a_session_is_renewed_and_its_calls_learn_how_that_ended() -> None:
+    """S132, S205: nobody is told between two sessions, and no error comes of that; a renewal that fails says so."""
+    server = echo_server(revisions=LEGACY_REVISIONS)
+    questions = Questions(roots=[])
+    errors: list[TransportError] = []
+
+    with trio.fail_after(30):
+        async with (
+            open_http_server(server) as url,
+            open_runtime(
+                [ServerSpec("one", RemoteTarget(url))], settings=Settings(connect_timeout=2.0), host=questions.host
+            ) as runtime,
+        ):
+            await runtime.wait_ready()
+            server.silence("initialize", times=1)
+            server.hang_up()
+
+            async def call() -> None:
+                with pytest.raises(TransportError) as lost:
+                    await runtime.call_tool("one.echo")
+                errors.append(lost.value)
+
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(call)
+                while len(server.seen("initialize")) < 2:
+                    await trio.testing.wait_all_tasks_blocked(0.01)
+                questions.set_roots([Root("file:///tmp")])
+            result = await runtime.call_tool("one.echo", {"text": "after"})
+
+    assert [error.reason for error in errors] == ["the server forgot the session and begins no other"]
+    assert server.seen("notifications/roots/list_changed") == []
+    assert result.text == "after"
 
 
 async def test_a_second_loss_in_a_row_is_an_error_and_no_loop() -> None:

@@ -27,14 +27,14 @@ from mcp_actors.actors.users import Users
 from mcp_actors.actors.wire import Wire
 from mcp_actors.config.settings import Settings
 from mcp_actors.config.specs import RemoteTarget
-from mcp_actors.errors import AuthRequired, CredentialsRefused, McpActorsError, TransportBroken, TransportClosed
+from mcp_actors.errors import AuthRequired, CredentialsRefused, McpActorsError, TransportClosed
 from mcp_actors.protocol.cache import ResponseCache
 from mcp_actors.protocol.clocks import resolve_timeouts
 from mcp_actors.protocol.events import ElicitationCompleted, LogReceived
 from mcp_actors.protocol.features import ROOTS_CHANGED, may_send
 from mcp_actors.protocol.mirrored import mirrors_arguments
 from mcp_actors.protocol.refusals import is_shut_out
-from mcp_actors.protocol.session import SessionSettings
+from mcp_actors.protocol.session import SessionSettings, SessionState
 from mcp_actors.protocol.types import Era
 from mcp_actors.transports.base import Diagnostics
 
@@ -153,10 +153,15 @@ class Connection:
     async def _renew(self, wire: Wire) -> None:
         """Begin a new wire session for the one that the server forgot; calls wait meanwhile (S205, fault 32)."""
         logger.debug("[MCP:%s] = the wire session expired", self.spec.name)
-        with trio.move_on_after(self._settings.connect_timeout) as limit:
-            self.info = await wire.shake_hands(wire.session.renew)
+        try:
+            with trio.move_on_after(self._settings.connect_timeout) as limit:
+                self.info = await wire.shake_hands(wire.session.renew)
+        except McpActorsError as refused:
+            wire.end(refused)  # and no call learns less than that
+            return
         if limit.cancelled_caught:
-            raise TransportBroken(server=self.spec.name, reason="the server forgot the session and begins no other")
+            wire.give_up("the server forgot the session and begins no other")
+            return
         self._is_renewing = False
         self.lists.mark_all()
         wire.calls.release()
@@ -293,8 +298,11 @@ class Connection:
             self.notify(ROOTS_CHANGED)
 
     def notify(self, method: str, params: JsonObject | None = None) -> None:
-        """Send a notification; nothing is waited for, and none goes out on a connection that has ended."""
-        if self._wire is not None and self.is_open:
+        """Send a notification; nothing is waited for.
+
+        None goes out on a connection that has ended, or while its next wire session is begun: that one knows nothing.
+        """
+        if self._wire is not None and self.is_alive and self._wire.session.state is SessionState.READY:
             self._wire.post(self._wire.session.notify(method, params))
 
     async def set_log_level(self, level: str) -> None:
@@ -312,10 +320,14 @@ class Connection:
             self._wire.close(error)
 
     @property
+    def is_alive(self) -> bool:
+        """Whether who uses it may go on asking: READY and not closed."""
+        return self.info is not None and self._wire is not None and self._wire.gone is None
+
+    @property
     def is_open(self) -> bool:
-        """Whether it takes new calls: READY, not closed, and not about to make room for another generation."""
-        is_usable = self.info is not None and self._wire is not None and self._wire.gone is None
-        return is_usable and not self.users.are_leaving
+        """Whether it takes new calls: alive, and not about to make room for another generation."""
+        return self.is_alive and not self.users.are_leaving
 
     @property
     def transport(self) -> str:

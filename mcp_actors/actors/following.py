@@ -65,7 +65,7 @@ async def follow_task(connection: Connection, course: TaskCourse) -> bytes:
                     is_over = True
                     raise error
     finally:
-        if not is_over and connection.is_open:
+        if not is_over and connection.is_alive:
             cancel = course.cancel()
             # Whatever it says, nobody waits any more.
             with trio.move_on_after(CANCEL_TIMEOUT, shield=True), suppress(McpActorsError):

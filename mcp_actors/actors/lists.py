@@ -177,7 +177,7 @@ class Lists:
         try:
             pages = await self._collect(kind)
         except (McpActorsError, trio.TooSlowError) as error:
-            if not self._connection.is_open:
+            if not self._connection.is_alive:
                 raise
             reason = error.describe() if isinstance(error, McpActorsError) else str(error)
             logger.warning("[MCP:%s] failed to list %s: %s", self._connection.spec.name, kind, reason)
@@ -196,7 +196,7 @@ class Lists:
                     result = await self._connection.exchange(method, params, timeouts=self._timeouts)
                     params = pages.feed(result)
             except TransportError as error:
-                if pause is None or not (error.can_retry and self._connection.is_open):
+                if pause is None or not (error.can_retry and self._connection.is_alive):
                     raise
                 await trio.sleep(pause)
             else:

@@ -6,8 +6,8 @@ Rule 1: only answers speak against a peer. It decides how many it wants, and one
 how many calls are withdrawn at once is its clients' doing, and no reason to end the connection (S204).
 Rule 2: frames of a handshake have its deadline and no other (fault 89).
 Rule 3: a message stream takes all of them in order. Where each frame is an exchange of its own, that of an answer may
-hang for its whole time: answers and other frames then go in lanes of their own, several at once in each, so that no
-answer holds up a cancel, nor a few of them the rest.
+hang for its whole time: answers, handshakes and other frames then go in lanes of their own, several at once in each,
+so that no answer holds up a cancel, nor a few of them the rest.
 """
 
 from __future__ import annotations
@@ -64,32 +64,36 @@ class Outgoing:
         self._server = server
         # Told after each frame.
         self._on_sent = on_sent
-        # Whether frames but answers belong to a handshake: one that cannot be sent is the end.
-        self.is_strict = True
         # Frames of a handshake that are not on the wire yet.
         self.unsent = 0
         # Answers and other frames that are not on the wire yet.
         self._answers = self._ours = 0
         both = _Lane(1)
-        self._answering, self._other = (
-            (_Lane(MAX_EXCHANGES), _Lane(MAX_EXCHANGES)) if transport.is_exchange else (both, both)
+        self._answering, self._other, self._handshake = (
+            (_Lane(MAX_EXCHANGES), _Lane(MAX_EXCHANGES), _Lane(MAX_EXCHANGES))
+            if transport.is_exchange
+            else (both, both, both)
         )
         self._is_over = False
 
-    def post(self, frame: Frame) -> bool:
-        """Put a frame in its lane; false when it is one answer too many."""
+    def post(self, frame: Frame, *, is_handshake: bool = False) -> bool:
+        """Put a frame in its lane; false when it is one answer too many.
+
+        Args:
+            frame: what is to go out.
+            is_handshake: a handshake depends on it; one that cannot be sent is the end.
+        """
         is_answer = not frame.method
         if is_answer and self._answers >= MAX_ANSWERS:
             return False
-        if not is_answer and self._ours >= MAX_OURS:
+        if not (is_answer or is_handshake) and self._ours >= MAX_OURS:
             logger.debug("[MCP:%s] x lost %s: too many wait", self._server, frame.method)
             return True
         if self._is_over:
             return True  # nobody is left to be told
-        is_strict = self.is_strict and not is_answer
-        self._count(frame, 1, is_strict=is_strict)
-        lane = self._answering if is_answer else self._other
-        lane.waiting.append((frame, is_strict))
+        self._count(frame, 1, is_handshake=is_handshake)
+        lane = self._answering if is_answer else self._handshake if is_handshake else self._other
+        lane.waiting.append((frame, is_handshake))
         if lane.active < lane.width:
             lane.active += 1
             self._nursery.start_soon(self._send_all, lane)
@@ -99,10 +103,10 @@ class Outgoing:
         """Take no more frames: the nursery is about to end."""
         self._is_over = True
 
-    def _count(self, frame: Frame, step: int, *, is_strict: bool) -> None:
+    def _count(self, frame: Frame, step: int, *, is_handshake: bool) -> None:
         self._answers += step * (not frame.method)
         self._ours += step * bool(frame.method)
-        self.unsent += step * is_strict
+        self.unsent += step * is_handshake
 
     async def _send_all(self, lane: _Lane) -> None:
         """Send frames of a lane, one after the other, until none waits.
@@ -111,19 +115,19 @@ class Outgoing:
             McpActorsError: a frame of the handshake could not be sent.
         """
         while lane.waiting:
-            frame, is_strict = lane.waiting.popleft()
+            frame, is_handshake = lane.waiting.popleft()
             try:
-                await self._send(frame, is_strict=is_strict)
+                await self._send(frame, is_handshake=is_handshake)
             except McpActorsError as error:
-                if is_strict:
+                if is_handshake:
                     raise
                 logger.debug("[MCP:%s] x lost %s: %s", self._server, frame.method or "an answer", error.describe())
-            self._count(frame, -1, is_strict=is_strict)
+            self._count(frame, -1, is_handshake=is_handshake)
             self._on_sent()
         lane.active -= 1
 
-    async def _send(self, frame: Frame, *, is_strict: bool) -> None:
-        if self._transport.is_exchange and not is_strict:
+    async def _send(self, frame: Frame, *, is_handshake: bool) -> None:
+        if self._transport.is_exchange and not is_handshake:
             with trio.move_on_after(TIMEOUT):
                 await self._transport.send(frame)
         else:

@@ -98,7 +98,7 @@ async def ask_fully(
                 connection.cache.forget_list(method)  # the page before it, if kept, would name this cursor again
             left = deadline - trio.current_time() if deadline != math.inf else math.inf
             step = decide_call(error, tries=tries, is_repeatable=is_repeatable, remaining=left, chance=random.random())
-            if not isinstance(step, Retry) or not connection.is_open:
+            if not isinstance(step, Retry) or not connection.is_alive:
                 raise
             await trio.sleep(step.after)
         else:

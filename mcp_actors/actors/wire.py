@@ -143,7 +143,6 @@ class Wire:
         """
         if self.gone is not None:  # between its opening and this moment
             raise evolve(self.gone)
-        self._outgoing.is_strict = True
         begin(trio.current_time())
         self._react()
         # READY means that `notifications/initialized` has gone before any request of a caller (A08).
@@ -156,7 +155,6 @@ class Wire:
             self.calls.watch_for(self.session.next_deadline)
             self._moved = trio.Event()
             await self._moved.wait()
-        self._outgoing.is_strict = False
         info = self.session.info
         assert info is not None
         self.transport.session_ready(info)
@@ -164,7 +162,11 @@ class Wire:
 
     def post(self, frame: Frame | None) -> None:
         """Put a frame of our own making on the wire without waiting; None is no frame."""
-        if frame is not None and not self._outgoing.post(frame):
+        if frame is not None:
+            self._post(frame, is_handshake=False)
+
+    def _post(self, frame: Frame, *, is_handshake: bool) -> None:
+        if not self._outgoing.post(frame, is_handshake=is_handshake):
             self.give_up("the server asks, but does not read our answers")
 
     def close(self, error: McpActorsError) -> None:
@@ -228,8 +230,8 @@ class Wire:
     def _react(self) -> None:
         for event in self.session.events():
             self._take(event)
-        for frame in self.session.frames_to_send():
-            self.post(frame)
+        for frame in self.session.frames_to_send():  # of a handshake, or answers that the session gives by itself
+            self._post(frame, is_handshake=bool(frame.method))
 
     def _take(self, event: Event[Slot]) -> None:
         match event:

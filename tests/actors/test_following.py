@@ -7,6 +7,7 @@ import trio
 from scripted_fleet import echo_server, spec
 
 from mcp_actors.actors.hosting import Host, ServerRequest
+from mcp_actors.config.changes import Applied
 from mcp_actors.errors import RpcError, TaskEnded
 from mcp_actors.protocol.task_handle import TaskHandle
 from mcp_actors.runtime import open_runtime
@@ -93,15 +94,19 @@ async def test_a_task_that_does_not_complete_is_an_error(
 
 
 @pytest.mark.deadline(1000)
-async def test_a_cancelled_caller_cancels_the_task_by_its_own_method(autojump_clock: object) -> None:
-    """G03: tasks/cancel, once; never notifications/cancelled."""
+@pytest.mark.parametrize("is_draining", [False, True])
+async def test_a_cancelled_caller_cancels_the_task_by_its_own_method(is_draining: bool, autojump_clock: object) -> None:
+    """G03: tasks/cancel, once; never notifications/cancelled. Also where another generation is to follow."""
     server = modern_tasks({"status": "working"}, {"status": "working"}, {"status": "working"})
 
     async with open_runtime([spec("one", server)], host=Host(wants_tasks=True)) as runtime:
         await runtime.wait_ready()
-        with trio.move_on_after(5):
-            await runtime.call_tool("one.echo")
-        cancels = await server.wait_seen("tasks/cancel")
+        async with trio.open_nursery() as nursery:
+            with trio.move_on_after(5):
+                if is_draining:
+                    nursery.start_soon(runtime.carry_out, Applied(changed=("one",)), 100.0)
+                await runtime.call_tool("one.echo")
+            cancels = await server.wait_seen("tasks/cancel")
 
     assert len(cancels) == 1
     assert server.seen("notifications/cancelled") == []

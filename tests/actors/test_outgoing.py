@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 ANSWER, CANCEL = Frame(b"{}"), Frame(b"{}", method="notifications/cancelled")
+INITIALIZE = Frame(b"{}", method="initialize")
 
 
 @define
@@ -35,13 +36,14 @@ class SlowWire:
 
 @define
 class Hanging(SlowWire):
-    """Takes frames with a method; an answer hangs, or fails with `error`."""
+    """Frames of one method hang, or fail with `error`; by default answers, which have none."""
 
     error: TransportBroken | None = None
     hanging: int = 0
+    hangs_for: str | None = None
 
     async def send(self, frame: Frame) -> None:
-        if frame.method:
+        if frame.method != self.hangs_for:
             await super().send(frame)
             return
         if self.error is not None:
@@ -54,10 +56,9 @@ class Hanging(SlowWire):
 
 
 @asynccontextmanager
-async def outgoing(wire: SlowWire, *, is_strict: bool = False) -> AsyncIterator[Outgoing]:
+async def outgoing(wire: SlowWire) -> AsyncIterator[Outgoing]:
     async with trio.open_nursery() as nursery:
         waiting = Outgoing(wire, nursery, server="one", on_sent=lambda: None)  # type: ignore[arg-type]
-        waiting.is_strict = is_strict
         yield waiting
         nursery.cancel_scope.cancel()
 
@@ -72,21 +73,21 @@ async def test_only_answers_speak_against_a_peer(frame: Frame, bound: int, is_cu
         assert waiting.post(frame) is not is_cut
 
 
-@pytest.mark.parametrize(("is_strict", "arrives"), [(True, True), (False, False)])
+@pytest.mark.parametrize(("is_handshake", "arrives"), [(True, True), (False, False)])
 @pytest.mark.deadline(1000)
 async def test_a_handshake_has_the_deadline_of_the_connect_only(
-    is_strict: bool, arrives: bool, autojump_clock: object
+    is_handshake: bool, arrives: bool, autojump_clock: object
 ) -> None:
     """Rule 2, fault 89: a server may take a minute for `initialize` over HTTP; later frames may not."""
     wire = SlowWire(seconds=60)
 
-    async with outgoing(wire, is_strict=is_strict) as waiting:
-        waiting.post(CANCEL)
+    async with outgoing(wire) as waiting:
+        waiting.post(CANCEL, is_handshake=is_handshake)
         before = waiting.unsent
         await trio.sleep(100)
         after = waiting.unsent
 
-    assert (before, after) == (int(is_strict), 0)
+    assert (before, after) == (int(is_handshake), 0)
     assert (wire.sent == [CANCEL]) is arrives
 
 
@@ -113,12 +114,31 @@ async def test_an_answer_that_fails_is_not_the_end_of_a_handshake(autojump_clock
     """What is left of the session before neither ends the next handshake nor is waited for."""
     wire = Hanging(error=TransportBroken(reason="reset"))
 
-    async with outgoing(wire, is_strict=True) as waiting:
+    async with outgoing(wire) as waiting:
         waiting.post(ANSWER)
         await wait_all_tasks_blocked()
         assert waiting.unsent == 0
 
     assert wire.sent == []
+
+
+@pytest.mark.deadline(1000)
+async def test_cancels_hold_up_no_handshake_and_are_not_the_end_of_one(autojump_clock: object) -> None:
+    """Rule 3, S205: what is withdrawn while a session is renewed may hang or fail; the renewal does not notice."""
+    wire = Hanging(hangs_for="notifications/cancelled")
+
+    async with outgoing(wire) as waiting:
+        for _ in range(MAX_EXCHANGES + 5):
+            waiting.post(CANCEL)
+        waiting.post(INITIALIZE, is_handshake=True)
+        await wait_all_tasks_blocked()
+        at_once = (wire.sent, waiting.unsent)
+        wire.error = TransportBroken(reason="reset")
+        waiting.post(CANCEL)
+        await trio.sleep(TIMEOUT + 1)
+
+    assert at_once == ([INITIALIZE], 0)
+    assert wire.sent == [INITIALIZE]
 
 
 @pytest.mark.deadline(1000)

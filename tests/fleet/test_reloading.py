@@ -111,6 +111,38 @@ async def test_a_call_that_outlasts_the_drain_fails_with_the_reason(autojump_clo
     assert (status.state, status.generation) == (ServerState.CONNECTED, 2)
 
 
+@pytest.mark.parametrize("fault", ["refused", "unanswered", "unreadable"])
+@pytest.mark.deadline(1000)
+async def test_a_list_that_fails_during_a_drain_ends_no_call(fault: str, autojump_clock: object) -> None:
+    """S153: an old generation that still answers calls may fail to list what changed; they are answered anyway."""
+    server = echo_server()
+    settings = evolve(SETTINGS, connect_timeout=2.0)
+    texts: list[str] = []
+
+    async with open_runtime([spec("a", server)], settings=settings) as runtime:
+        await runtime.wait_ready()
+
+        async def call() -> None:
+            texts.append((await runtime.call_tool("a.slow", {"seconds": 10})).text)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(call)
+            await trio.sleep(1)
+            nursery.start_soon(runtime.apply, loaded(changed(spec("a", server))))
+            await trio.sleep(1)
+            if fault == "refused":
+                server.refuse("tools/list", -32603, "database gone", times=1)
+            elif fault == "unanswered":
+                server.silence("tools/list", times=1)
+            else:
+                server.answer_raw("tools/list", b'{"jsonrpc":"2.0","id":$ID,"result":{"tools":7}}', times=1)
+            await server.notify("notifications/tools/list_changed")
+        status = (await runtime.wait_ready())["a"]
+
+    assert texts == ["done"]
+    assert (status.is_connected, status.generation, status.restarts) == (True, 2, 0)
+
+
 async def test_a_drain_of_one_server_holds_up_no_later_edit_of_another(autojump_clock: object) -> None:
     """Invariant 4: while a drains for 20 s, another configuration changes b at once."""
     a, b = spec("a", echo_server()), spec("b", echo_server())
