@@ -150,7 +150,7 @@ class ModelFace:
     @property
     def host_tools(self) -> tuple[HostTool, ...]:
         """The tools of our own that are offered beside: to list and read resources (S326), unless denied (S242)."""
-        return tuple(tool for tool in self._own.offered if self.rules.hiding(tool.name) is None)
+        return tuple(tool for tool in self._own.offered if self.rules.hiding(tool.names) is None)
 
     @property
     def unavailable(self) -> Mapping[str, str]:
@@ -165,16 +165,13 @@ class ModelFace:
         return {name: text for name, text in cleaned.items() if text}
 
     async def tools(self, form: str) -> JsonObject | list[JsonObject]:
-        """Hand the listing, and after it `host_tools`, to a model's interface.
+        """Hand the listing, and after it `host_tools`, to a model's interface. Cancellation: safe.
 
         Args:
             form: one of `formats.FORMATS`: anthropic, openai, openai-responses, gemini.
 
         Raises:
             ValueError: there is no such form.
-
-        Cancellation:
-            Safe.
 
         Source:
             S166: servers' tools and our own stand in one list of one shape.
@@ -236,6 +233,7 @@ class ModelFace:
             requires_user_interaction=isinstance(tool, ToolView) and tool.requires_user_interaction,
             hook=before.verdict,
             hook_reason=before.reason,
+            tool=tool.names,
         )
         settled = await self._permission.settle(question)
         if isinstance(settled, Deny):

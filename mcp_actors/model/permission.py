@@ -109,7 +109,7 @@ class Permission:
         if isinstance(answer, Deny):
             return answer
         arguments = question.arguments if answer.updated_input is None else answer.updated_input
-        rule = self.rules.first(Verdict.DENY, question.name, arguments)
+        rule = self.rules.first(Verdict.DENY, question.tool, arguments)
         if rule is not None:
             return Deny(f"denied by the rule {rule}")
         if answer.updated_permissions:

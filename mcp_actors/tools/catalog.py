@@ -21,7 +21,14 @@ from attrs import evolve, field, frozen
 from mcp_actors.errors import RemoteProtocolError
 from mcp_actors.protocol import jsonrpc
 from mcp_actors.tools.filters import is_listed_for_ide
-from mcp_actors.tools.naming import MAX_CALLABLE_NAME_CHARS, callable_name, parse, server_prefix
+from mcp_actors.tools.naming import (
+    MAX_CALLABLE_NAME_CHARS,
+    ToolNames,
+    callable_name,
+    normalise,
+    parse,
+    server_prefix,
+)
 from mcp_actors.tools.sanitise import clean_text
 
 if TYPE_CHECKING:
@@ -47,6 +54,12 @@ class Tool:
     name: str
     # One JSON object as sent, undecoded.
     definition_bytes: bytes = field(repr=lambda data: f"<{len(data)} bytes>")
+
+    @property
+    def names(self) -> ToolNames:
+        """What rules may call it by."""
+        prefix = server_prefix(self.server)
+        return ToolNames(self.callable_name, prefix + normalise(_visible(self.name)), prefix)
 
     @cached_property
     def definition(self) -> JsonObject:
@@ -129,7 +142,7 @@ def tools_from_items(
         except RemoteProtocolError as exc:
             warnings.append(f"tool {position} was skipped: {exc.reason}")
             continue
-        visible = name if name.isascii() and name.isprintable() else clean_text(name)
+        visible = _visible(name)
         if not visible:
             what = "it is made of invisible characters" if name else "its name is empty"
             warnings.append(f"tool {position} was skipped: {what}")
@@ -147,6 +160,10 @@ def tools_from_items(
         warnings.append(f"tool {at} ({_shown(loser.name)}) was skipped: {holder}")
     listed = (tool for tool in tools.values() if is_listed_for_ide(tool.callable_name))
     return ToolsRead(tuple(listed), tuple(warnings))
+
+
+def _visible(name: str) -> str:
+    return name if name.isascii() and name.isprintable() else clean_text(name)
 
 
 def _shown(name: str) -> str:

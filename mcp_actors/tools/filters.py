@@ -44,7 +44,7 @@ def hide_by(rules: Rules, suspended: Collection[str] = frozenset()) -> Hide:
             return "meant for the server's own user interface"
         if view.name in suspended:
             return "its definition changed since it was approved"
-        rule = rules.hiding(view.name)
+        rule = rules.hiding(view.names) if rules.deny else None
         return None if rule is None else f"denied by {rule}"
 
     return hide

@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 __all__ = [
     "MAX_CALLABLE_NAME_CHARS",
     "ParsedName",
+    "ToolNames",
     "callable_name",
     "is_parseable",
     "normalise",
+    "normalise_rule",
     "normalise_server",
     "parse",
     "server_prefix",
@@ -41,6 +43,7 @@ HASH_CHARS: Final = 8
 CONNECTOR: Final = "claude.ai "
 
 _NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_-]")
+_NOT_IN_RULES = re.compile(r"[^a-zA-Z0-9_*-]")
 _UNDERSCORES = re.compile(r"_+")
 
 
@@ -49,6 +52,16 @@ class ParsedName(NamedTuple):
 
     server: str
     tool: str | None
+
+
+class ToolNames(NamedTuple):
+    """What a rule may call a tool by."""
+
+    callable: str
+    # The same, where the bound cut it: whoever writes a rule may know nothing of that.
+    whole: str
+    # How the callable names of its server begin, separator included; empty where nothing is known of a server.
+    prefix: str = ""
 
 
 def normalise(text: str) -> str:
@@ -68,6 +81,18 @@ def normalise_server(name: str) -> str:
     """
     normal = normalise(name)
     return _UNDERSCORES.sub("_", normal).strip("_") if name.startswith(CONNECTOR) else normal
+
+
+def normalise_rule(name: str) -> str:
+    """Replace what no callable name holds in a name with stars, which a person may have written with raw names.
+
+    Source:
+        S231: "Server part compares with the normalised name."
+    """
+    head, *rest = name.split(SEPARATOR)
+    if head == HEAD and rest and "*" not in rest[0]:
+        rest[0] = normalise_server(rest[0])
+    return _NOT_IN_RULES.sub("_", SEPARATOR.join((head, *rest)))
 
 
 @lru_cache(maxsize=1_024)

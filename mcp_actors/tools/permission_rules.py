@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from attrs import field, frozen
 
 from mcp_actors.config.choices import RuleText
-from mcp_actors.tools.naming import HEAD, SEPARATOR, parse
+from mcp_actors.tools.naming import HEAD, SEPARATOR, ToolNames, normalise_rule, parse
+from mcp_actors.tools.sanitise import clean_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from mcp_actors.jsontypes import Json, JsonObject
 
@@ -78,35 +79,39 @@ class Rule:
     def _value_matcher(self) -> re.Pattern[str] | None:
         return None if self.parameter is None else _glob(self.parameter[1])
 
-    def names(self, name: str) -> bool:
-        """Whether the tool's part means this full name."""
-        if self._matcher.match(name):
+    def means(self, tool: ToolNames) -> bool:
+        """Whether the tool's part means this tool."""
+        if self._matcher.match(tool.callable) or self._matcher.match(tool.whole):
             return True
         # `mcp__server` means all its tools (S231); the server is told by the separator, so `git` never means `github`.
+        if tool.prefix:
+            return tool.prefix == f"{self.pattern}{SEPARATOR}"
         parsed = parse(self.pattern)
-        return parsed is not None and parsed.tool is None and name.startswith(f"{self.pattern}__")
+        return parsed is not None and parsed.tool is None and tool.callable.startswith(f"{self.pattern}{SEPARATOR}")
 
-    def matches(self, name: str, arguments: JsonObject) -> bool:
+    def matches(self, tool: ToolNames, arguments: JsonObject) -> bool:
         """Whether the rule means this call."""
-        if not self.names(name):
+        if not self.means(tool):
             return False
         if self.parameter is None or self._value_matcher is None:
             return True
-        return (
-            self.parameter[0] in arguments
-            and (text := _scalar_text(arguments[self.parameter[0]])) is not None
-            and self._value_matcher.match(text) is not None
-        )
+        name, matcher = self.parameter[0], self._value_matcher
+        return name in arguments and any(matcher.match(text) for text in _scalar_texts(arguments[name]))
 
     def __str__(self) -> str:
         return f"{self.text} ({self.origin})" if self.origin else self.text
 
 
-def _scalar_text(value: Json) -> str | None:
-    """Write a scalar as a rule does; None for objects and arrays, which no rule means."""
+def _scalar_texts(value: Json) -> Iterator[str]:
+    """Write a scalar as a rule may: 1 and 1.0 are one number. Objects and arrays are nothing that a rule means."""
     if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    return str(value) if isinstance(value, str | int | float) else None
+        yield {None: "null", True: "true", False: "false"}[value]
+    elif isinstance(value, str | int | float):
+        yield str(value)
+        if isinstance(value, float) and value.is_integer():
+            yield str(int(value))
+        elif isinstance(value, int):
+            yield f"{value}.0"
 
 
 class _Parts(NamedTuple):
@@ -118,9 +123,10 @@ class _Parts(NamedTuple):
 
 def _take_apart(text: str) -> _Parts:
     head, is_opened, rest = text.partition("(")
-    pattern = head.strip()
+    pattern = clean_text(head).strip()
     if ")" in pattern or (is_opened and not rest.endswith(")")):
-        return _Parts("" if ")" in pattern else pattern, fault="its parentheses do not close")
+        return _Parts("" if ")" in pattern else _normal(pattern), fault="its parentheses do not close")
+    pattern = _normal(pattern)
     if not pattern:
         return _Parts("", fault="it names no tool")
     inner = rest[:-1]
@@ -130,6 +136,10 @@ def _take_apart(text: str) -> _Parts:
     if not colon or not name.strip():
         return _Parts(pattern, fault="write the parameter as name:value")
     return _Parts(pattern, (name.strip(), value.strip()))
+
+
+def _normal(pattern: str) -> str:
+    return normalise_rule(pattern) if pattern.startswith(f"{HEAD}{SEPARATOR}") else pattern
 
 
 class RuleRead(NamedTuple):
@@ -198,14 +208,14 @@ class Rules:
         allow, ask, deny = (tuple(dict.fromkeys((*mine, *theirs))) for mine, theirs in pairs)
         return Rules(allow, ask, deny, (*self.warnings, *other.warnings))
 
-    def hiding(self, name: str) -> Rule | None:
+    def hiding(self, tool: ToolNames) -> Rule | None:
         """The deny rule that takes the tool off the list: one without parameters (S165, S236)."""
-        return next((rule for rule in self.deny if rule.parameter is None and rule.names(name)), None)
+        return next((rule for rule in self.deny if rule.parameter is None and rule.means(tool)), None)
 
-    def first(self, verdict: Verdict, name: str, arguments: JsonObject) -> Rule | None:
+    def first(self, verdict: Verdict, tool: ToolNames, arguments: JsonObject) -> Rule | None:
         """The first rule of a list that means this call."""
         rules = {Verdict.ALLOW: self.allow, Verdict.ASK: self.ask, Verdict.DENY: self.deny}[verdict]
-        return next((rule for rule in rules if rule.matches(name, arguments)), None)
+        return next((rule for rule in rules if rule.matches(tool, arguments)), None)
 
 
 def read_rules(lists: Mapping[str, Iterable[str | RuleText]]) -> Rules:

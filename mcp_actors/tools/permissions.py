@@ -14,8 +14,9 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, Final
 
-from attrs import field, frozen
+from attrs import Factory, field, frozen
 
+from mcp_actors.tools.naming import ToolNames
 from mcp_actors.tools.permission_rules import Rule, Rules, Verdict
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ class Question:
     hook_reason: str = ""
     # True when the organisation wants to be asked about this connector each time (S238).
     is_org_ask: bool = False
+    # What rules may call the tool by; by default `name` alone.
+    tool: ToolNames = field(default=Factory(lambda self: ToolNames(self.name, self.name), takes_self=True), repr=False)
 
 
 @frozen
@@ -85,12 +88,12 @@ def decide(question: Question, rules: Rules, mode: Mode = Mode.DEFAULT) -> Decis
         return Decision(
             Verdict.DENY, "denied by a hook" + (f": {question.hook_reason}" if question.hook_reason else "")
         )
-    rule = rules.first(Verdict.DENY, question.name, question.arguments)
+    rule = rules.first(Verdict.DENY, question.tool, question.arguments)
     if rule is not None:
         return Decision(Verdict.DENY, f"denied by the rule {rule}", rule)
     if question.requires_user_interaction:
         return _asked(mode, "the tool asks for a person on every call", can_remember=False)
-    rule = rules.first(Verdict.ASK, question.name, question.arguments)
+    rule = rules.first(Verdict.ASK, question.tool, question.arguments)
     if rule is not None:
         return _asked(mode, f"the rule {rule} wants to be asked", rule)
     if question.is_org_ask:
@@ -107,7 +110,7 @@ def decide(question: Question, rules: Rules, mode: Mode = Mode.DEFAULT) -> Decis
         return Decision(Verdict.ALLOW, "the mode accepts edits")
     if question.hook is Verdict.ALLOW:
         return Decision(Verdict.ALLOW, "allowed by a hook")
-    rule = rules.first(Verdict.ALLOW, question.name, question.arguments)
+    rule = rules.first(Verdict.ALLOW, question.tool, question.arguments)
     # In plan mode even what only reads goes through the person: the hint is a claim of the server (S235, E05).
     if rule is not None and mode is not Mode.PLAN:
         return Decision(Verdict.ALLOW, f"allowed by the rule {rule}", rule)

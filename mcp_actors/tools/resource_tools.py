@@ -17,6 +17,7 @@ from mcp_actors.errors import RemoteProtocolError
 from mcp_actors.protocol import jsonrpc
 from mcp_actors.tools.base64text import decode_base64
 from mcp_actors.tools.images import extension_of
+from mcp_actors.tools.naming import ToolNames
 from mcp_actors.tools.plans import SaveFile
 from mcp_actors.tools.sanitise import clean_text, is_list
 
@@ -49,6 +50,11 @@ class HostTool(NamedTuple):
     description: str
     input_schema: JsonObject
     is_read_only: bool = True
+
+    @property
+    def names(self) -> ToolNames:
+        """What rules may call it by."""
+        return ToolNames(self.name, self.name)
 
 
 _SERVER: Final[JsonObject] = {"type": "string", "description": "Name of the server."}

@@ -25,6 +25,7 @@ from mcp_actors.tools.schemas import AcceptedSchema, RefusedSchema, accept_schem
 if TYPE_CHECKING:
     from mcp_actors.jsontypes import Json, JsonObject
     from mcp_actors.tools.catalog import Tool
+    from mcp_actors.tools.naming import ToolNames
     from mcp_actors.tools.sanitise import Cleaned
 
 __all__ = [
@@ -64,6 +65,11 @@ class ToolView:
     def name(self) -> str:
         """Callable name."""
         return self.tool.callable_name
+
+    @property
+    def names(self) -> ToolNames:
+        """What rules may call it by."""
+        return self.tool.names
 
     @property
     def server(self) -> str:

@@ -7,11 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_actors.config.choices import RuleText
+from mcp_actors.protocol.jsonrpc import encode
+from mcp_actors.tools.catalog import tools_from_items
+from mcp_actors.tools.naming import ToolNames
 from mcp_actors.tools.permission_rules import Rule, Verdict, read_rules
 from mcp_actors.tools.permissions import Mode, Question, decide
 
 T = "mcp__s__t"
 ASK, DENY = Verdict.ASK, Verdict.DENY
+
+
+def named(name: str) -> ToolNames:
+    """A tool of which no more is known than its name."""
+    return ToolNames(name, name)
 
 
 @pytest.mark.parametrize(
@@ -43,6 +51,49 @@ def test_rules_name_tools(rule: str, name: str, expected: bool) -> None:
     decision = decide(Question(name), read_rules({"deny": [rule]}), Mode.BYPASS)
 
     assert (decision.verdict is DENY) is expected
+
+
+LONG = "a-server-with-a-name-that-leaves-hardly-any-room-for-tools"
+
+
+@pytest.mark.parametrize(
+    ("server", "tool", "rule", "expected"),
+    [
+        ("my.db", "read all", "mcp__my.db", True),
+        ("my.db", "read all", "mcp__my.db__*", True),
+        ("my.db", "read all", "mcp__my.db__read all", True),
+        ("my.db", "read all", "mcp__my_db__read_all", True),
+        ("my.db", "read all", "mcp__my.d", False),
+        ("claude.ai Slack (2)", "post", "mcp__claude.ai Slack (2", False),
+        ("claude.ai  Slack", "post", "mcp__claude.ai  Slack__post", True),
+        ("grüße", "t", "mcp__grüße", True),
+        ("s", "t\u200b", "mcp__s__t\u200b", True),
+        ("s", "t", "mcp__s__t\u200b", True),
+        ("a__b", "t", "mcp__a__b", True),
+        ("a", "b__t", "mcp__a__b", False),
+        ("my_", "t", "mcp__my_", True),
+        ("my_", "t", "mcp__my", False),
+        ("db", "x" * 100, f"mcp__db__{'x' * 100}", True),
+        ("db", "x" * 100, f"mcp__db__{'x' * 99}", False),
+        ("db", "x" * 100, f"mcp__db__{'x' * 80}*", True),
+        (LONG, "t", f"mcp__{LONG}", True),
+        (LONG, "t", f"mcp__{LONG}__t", True),
+        (LONG, "t", f"mcp__{LONG}__*", True),
+        (LONG, "t", f"mcp__{LONG}__u", False),
+        (LONG, "t", f"mcp__{LONG[:-1]}", False),
+    ],
+)
+@pytest.mark.parametrize("verdict", Verdict)
+def test_rules_may_be_written_with_the_names_that_people_know(
+    server: str, tool: str, rule: str, expected: bool, verdict: Verdict
+) -> None:
+    """S231, fault 82: raw names mean their normal forms, and names that the bound cuts may be written whole."""
+    [known], _ = tools_from_items(server, [encode({"name": tool})])
+    rules = read_rules({str(verdict): [rule, known.callable_name + "-other"]})
+
+    assert (rules.first(verdict, known.names, {}) is not None) is expected
+    assert (rules.hiding(known.names) is not None) is (expected and verdict is DENY)
+    assert read_rules({str(verdict): [known.callable_name]}).first(verdict, known.names, {}) is not None
 
 
 @pytest.mark.parametrize(
@@ -82,6 +133,10 @@ def test_what_an_allow_rule_may_be(rule: str, is_taken: bool) -> None:
         ("mcp__db(mode:write)", {"mode": "write"}, True),
         ("mcp__db__query(url:https://a:1/)", {"url": "https://a:1/"}, True),
         ("mcp__db__query(n:3)", {"n": 3}, True),
+        ("mcp__db__query(n:3)", {"n": 3.0}, True),
+        ("mcp__db__query(n:3.0)", {"n": 3}, True),
+        ("mcp__db__query(n:3)", {"n": 3.5}, False),
+        ("mcp__db__query(n:1)", {"n": True}, False),
         ("mcp__db__query(b:true)", {"b": True}, True),
         ("mcp__db__query(b:null)", {"b": None}, True),
         ("mcp__db__query(o:*)", {"o": {"x": 1}}, False),
@@ -135,7 +190,7 @@ def test_parentheses_of_a_hosts_own_tools_are_its_own_language() -> None:
 )
 def test_deny_rules_hide(rule: str, hides: bool) -> None:
     """A deny rule without parameters takes the tool off the list; a scoped one only blocks calls (S236)."""
-    assert (read_rules({"deny": [rule]}).hiding(T) is not None) is hides
+    assert (read_rules({"deny": [rule]}).hiding(named(T)) is not None) is hides
 
 
 def test_rules_of_a_repository_need_trust() -> None:
@@ -170,11 +225,11 @@ def naive(pattern: str, text: str) -> bool:
 @given(st.text("ab*", max_size=8), st.text("ab", max_size=10))
 def test_stars_mean_anything(pattern: str, text: str) -> None:
     """A star stands for any run of characters, and nothing else is special."""
-    assert (Rule(pattern, f"x{pattern}").names(f"x{text}")) is naive(pattern, text)
+    assert Rule(pattern, f"x{pattern}").means(named(f"x{text}")) is naive(pattern, text)
 
 
 def test_a_hostile_pattern_is_quick() -> None:
     """Many stars over a long text take linear steps."""
     rule = Rule("r", "x" + "*a" * 500 + "*b")
 
-    assert not rule.names("x" + "a" * 20_000)
+    assert not rule.means(named("x" + "a" * 20_000))
