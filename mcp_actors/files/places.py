@@ -5,6 +5,8 @@ What this is not: which of the files count, and in which order (`loading`).
 
 from __future__ import annotations
 
+import errno
+import os
 import stat
 import sys
 from pathlib import Path
@@ -31,11 +33,13 @@ __all__ = [
     "Places",
     "is_json_text",
     "is_missing",
+    "leads_below",
     "managed_directory",
     "read_bounded",
     "read_named_file",
     "source_at",
     "unreadable",
+    "where_it_leads",
 ]
 
 PROJECT_FILE = ".mcp.json"
@@ -161,6 +165,28 @@ def is_missing(path: Path) -> bool:
     except (OSError, ValueError):
         return False
     return False
+
+
+def where_it_leads(path: Path) -> Path:
+    """Follow all links of a path, whose end need not exist.
+
+    Raises:
+        OSError: its links go round in a circle, or it is no usable path.
+    """
+    try:
+        return path.resolve()
+    except RuntimeError as exc:
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from exc
+    except ValueError as exc:  # a NUL, a lone surrogate
+        raise FileNotFoundError(0, "not a usable path") from exc
+
+
+def leads_below(path: Path, root: Path) -> bool:
+    """Whether a path leads to the directory `root` or what is in it, through whatever links."""
+    try:
+        return where_it_leads(path).is_relative_to(where_it_leads(root))
+    except OSError:
+        return False
 
 
 def read_bounded(path: Path, limit: int = MAX_FILE_BYTES) -> bytes:

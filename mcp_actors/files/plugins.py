@@ -14,7 +14,7 @@ from attrs import evolve, field, frozen
 from mcp_actors.config.sources import SourceReading, SourceText, Surroundings, parse_source, read_source
 from mcp_actors.config.specs import Scope
 from mcp_actors.errors import ConfigError
-from mcp_actors.files.places import PROJECT_FILE, Places, is_missing, source_at
+from mcp_actors.files.places import PROJECT_FILE, Places, is_missing, leads_below, source_at
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,4 +67,4 @@ def _named_in_manifest(source: SourceText, root: Path) -> list[Path]:
     named = value.get("mcpServers") if isinstance(value, Mapping) else None
     names = [named] if isinstance(named, str) else named if isinstance(named, list) else []
     paths = [root / name for name in names if isinstance(name, str)]
-    return [path for path in paths if path != root / PROJECT_FILE and path.resolve().is_relative_to(root.resolve())]
+    return [path for path in paths if path != root / PROJECT_FILE and leads_below(path, root)]

@@ -23,7 +23,7 @@ from attrs import frozen
 from mcp_actors.config.jsonc import decode_text, mark_of
 from mcp_actors.errors import ConfigError
 from mcp_actors.files.locks import blocking_lock
-from mcp_actors.files.places import read_bounded, unreadable
+from mcp_actors.files.places import read_bounded, unreadable, where_it_leads
 from mcp_actors.files.private import FILE_MODE, draft_of, flush_to_disk
 
 if TYPE_CHECKING:
@@ -83,7 +83,10 @@ def change_file(path: Path, change: Callable[[str | None], str], state_dir: Path
     Source:
         Faults 22, 23 and 31.
     """
-    target = path.resolve()
+    try:
+        target = where_it_leads(path)
+    except OSError as exc:
+        raise unreadable(path, exc) from exc
     with _locked(target, state_dir):
         for _ in range(MAX_TRIES):
             data = _read(target)

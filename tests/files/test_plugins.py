@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from mcp_actors.files.plugins import Plugin
 from tests.files.kit import commands, load, servers, write
 
@@ -32,6 +34,23 @@ def test_plugins_bring_servers(project: Path, home: Path, tmp_path: Path) -> Non
         "mine": ("x", "user"),
     }
     assert [(lost.name, lost.winner, lost.by) for lost in loaded.shadowed] == [("plugin:p:same", "mine", "endpoint")]
+
+
+@pytest.mark.parametrize("name", ["\x00", "a\x00.json", "\ud800", "x" * 300, "loop", "loop/x", ""])
+def test_a_plugin_whose_manifest_names_no_usable_path_costs_only_itself(
+    project: Path, home: Path, tmp_path: Path, name: str
+) -> None:
+    """Fault 21, S031: whatever a plugin's manifest names, the other servers run."""
+    root = tmp_path / "plugin"
+    (root / ".claude-plugin").mkdir(parents=True)
+    (root / "loop").symlink_to("loop")
+    write(root / "good.json", servers(extra="e"))
+    write(root / ".claude-plugin" / "plugin.json", {"name": "p", "mcpServers": [name, "good.json"]})
+    write(home / ".claude.json", servers(mine="x"))
+
+    loaded = load(project, home, plugins={"p": root})
+
+    assert commands(loaded) == {"plugin:p:extra": ("e", "plugin"), "mine": ("x", "user")}
 
 
 def test_a_plugin_refers_to_its_data_and_to_what_its_user_chose(project: Path, home: Path, tmp_path: Path) -> None:

@@ -121,9 +121,13 @@ def test_a_file_that_does_not_parse_is_not_touched(file: Path, state: Path, data
     assert list(file.parent.iterdir()) == [file]
 
 
-@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo], ids=["directory", "pipe"])
+def loop(path: Path) -> None:
+    path.symlink_to(path.name)
+
+
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo, loop], ids=["directory", "pipe", "loop"])
 def test_only_plain_files_are_written(file: Path, state: Path, make: Callable[[Path], None]) -> None:
-    """A folder or a pipe is refused at once."""
+    """A folder, a pipe or a link that leads to itself is refused at once."""
     make(file)
 
     with pytest.raises(ConfigError, match="cannot be read"):
