@@ -14,9 +14,11 @@ import os
 import re
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from mcp_actors.cli import output
 from mcp_actors.cli.exits import UsageError
 from mcp_actors.cli.render import clean, clean_line
 
@@ -89,6 +91,28 @@ def close_log() -> None:
         old.close()
 
 
+class _LogFile(logging.FileHandler):
+    """A log that gives up when it cannot be written, a full disk for one, and says so once: what is logged goes on."""
+
+    def __init__(self, path: Path, place: str) -> None:
+        super().__init__(path, encoding="utf-8", errors="backslashreplace")
+        self._place = place
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the library's name
+        """Take no more, but for what is a bug of ours."""
+        error = sys.exc_info()[1]
+        if not isinstance(error, OSError):
+            super().handleError(record)
+        elif self.level <= logging.CRITICAL:
+            self.setLevel(logging.CRITICAL + 1)
+            output.note(f"--debug-file {self._place}: {error.strerror}: nothing more is logged")
+
+    def close(self) -> None:
+        """Close it; what cannot be written then was told before."""
+        with suppress(OSError):
+            super().close()
+
+
 def _open_file(place: str) -> logging.FileHandler:
     """Open the file for this user alone: what servers say is in it."""
     path = Path(place)
@@ -97,7 +121,9 @@ def _open_file(place: str) -> logging.FileHandler:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             # No colon in it: some file systems take none.
             path /= f"{time.strftime('%Y-%m-%dT%H-%M-%S')}-{os.getpid()}.txt"
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
-        return logging.FileHandler(path, encoding="utf-8", errors="backslashreplace")
+        # Of a pipe that nobody reads the opening would wait for its reader.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0)
+        os.close(os.open(path, flags, 0o600))
+        return _LogFile(path, place)
     except OSError as exc:
         raise UsageError(f"--debug-file {place}: {os.strerror(exc.errno) if exc.errno else exc}") from exc

@@ -15,9 +15,10 @@ signing in included, as the clients that made them known have it.
 
 from __future__ import annotations
 
-import os
 import ssl
-from contextlib import contextmanager
+import stat
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from attrs import field, frozen
@@ -60,6 +61,9 @@ class TlsChoice:
         Raises:
             ConnectFailed: a file cannot be used; names its variable.
         """
+        paths = (self.cert_file, self.extra, self.client_cert, self.client_key)
+        for variable, path in zip((CERT_FILE, EXTRA, CLIENT_CERT, CLIENT_KEY), paths, strict=True):
+            _refuse_pipe(variable, path)
         if self.cert_file:
             with _naming(CERT_FILE):
                 context = ssl.create_default_context(cafile=self.cert_file)
@@ -80,12 +84,19 @@ class TlsChoice:
         return context
 
 
+def _refuse_pipe(variable: str, path: str) -> None:
+    """What is there and no file is not opened: the library would wait for a writer, and everybody with it."""
+    with suppress(OSError):
+        if path and not stat.S_ISREG(Path(path).stat().st_mode):
+            raise ConnectFailed(reason=f"{variable} cannot be used: it names no regular file", can_retry=False)
+
+
 @contextmanager
 def _naming(variable: str) -> Iterator[None]:
     try:
         yield
-    except OSError as exc:  # of files and of TLS
-        why = exc.reason if isinstance(exc, ssl.SSLError) else os.strerror(exc.errno or 0)
+    except (OSError, ValueError) as exc:  # of files and of TLS; of a passphrase that is too long
+        why = exc.reason if isinstance(exc, ssl.SSLError) else exc.strerror if isinstance(exc, OSError) else str(exc)
         raise ConnectFailed(
             reason=f"{variable} cannot be used: {why or 'not PEM, or encrypted with other words'}", can_retry=False
         ) from exc

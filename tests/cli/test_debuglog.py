@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+from pathlib import Path
 
 import pytest
 
@@ -89,6 +91,28 @@ def test_a_log_that_cannot_be_written_is_a_usage_error(tmp_path):
     done = run("list", "--debug-file", str(tmp_path / "none" / "log"), *config(one=server()))
 
     assert (done.returncode, "No such file" in done.stderr) == (2, True)
+
+
+def test_a_log_that_nobody_reads_is_a_usage_error(tmp_path):
+    """A pipe without a reader is not waited for."""
+    os.mkfifo(tmp_path / "pipe")
+
+    done = run("list", "--debug-file", str(tmp_path / "pipe"), *config(one=server()))
+
+    assert (done.returncode, "No such device" in done.stderr) == (2, True)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has such a device")
+def test_a_full_disk_costs_the_log_only():
+    """It is told once, without a traceback, and the verb does its work."""
+    done = run("list", "--debug-file", "/dev/full", *config(one=server()))
+
+    assert done.returncode == 0
+    assert "connected" in done.stdout
+    assert [line for line in done.stderr.splitlines() if "/dev/full" in line] == [
+        "mcp-actors: --debug-file /dev/full: No space left on device: nothing more is logged"
+    ]
+    assert "Traceback" not in done.stderr
 
 
 def test_the_file_tells_why_a_connect_failed(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import ssl
 from contextlib import aclosing, suppress
@@ -53,7 +54,8 @@ def files(authority, tmp_path_factory):
     }
     for name, text in texts.items():
         (where / name).write_bytes(text)
-    return {name: str(where / name) for name in [*texts, "missing"]}
+    os.mkfifo(where / "pipe")
+    return {name: str(where / name) for name in [*texts, "missing", "pipe"]}
 
 
 def told(files, **names):
@@ -223,13 +225,28 @@ UNUSABLE = {
         },
         "CLAUDE_CODE_CLIENT_CERT cannot be used: ",
     ),
+    "many-words": (
+        {
+            "CLAUDE_CODE_CLIENT_CERT": "cert",
+            "CLAUDE_CODE_CLIENT_KEY": "locked",
+            "CLAUDE_CODE_CLIENT_KEY_PASSPHRASE": "CANARY" * 1000,
+        },
+        "CLAUDE_CODE_CLIENT_CERT cannot be used: ",
+    ),
+    **{
+        f"pipe-{variable}": (
+            {"CLAUDE_CODE_CLIENT_CERT": "cert"} | {variable: "pipe"},
+            f"{variable} cannot be used: it names no regular file",
+        )
+        for variable in ("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "CLAUDE_CODE_CLIENT_CERT", "CLAUDE_CODE_CLIENT_KEY")
+    },
 }
 
 
 @WAYS
 @pytest.mark.parametrize(("names", "words"), UNUSABLE.values(), ids=UNUSABLE)
 async def test_unusable(connect, names, words, files, authority):
-    """A file that cannot be used is told with its variable, for good; nobody is asked for a passphrase."""
+    """A file that cannot be used is told with its variable, for good; nobody is asked, and no pipe is waited for."""
     with trio.fail_after(5):
         failure = await connect(told(files, **names), server_context(authority, wants_ours=False))
 
