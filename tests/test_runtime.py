@@ -575,6 +575,25 @@ async def test_every_step_of_a_servers_life_may_come_from_another_task(order: st
     assert left == {}
 
 
+@pytest.mark.parametrize("command", ["restart", "enable"])
+@pytest.mark.deadline(200_000)
+async def test_who_waits_after_a_command_waits_for_its_first_try(command: str, autojump_clock: object) -> None:
+    """S171: what a server failed at before the command is no answer to who waits for readiness after it."""
+    server = echo_server()
+    server.die_on("server/discover", times=1)
+    server.die_on("initialize", times=1)
+
+    async with open_runtime([spec("one", server, **PERMANENT)], settings=SETTINGS) as runtime:
+        before = (await runtime.wait_ready())["one"]
+        if command == "enable":
+            await runtime.disable("one")
+        await getattr(runtime, command)("one")
+        after = (await runtime.wait_ready())["one"]
+
+    assert (before.is_connected, before.attempt > 0) == (False, True)
+    assert (after.is_connected, after.attempt) == (True, 0)
+
+
 @pytest.mark.parametrize("delay", [0.0, 1.0, 4.0])
 @pytest.mark.deadline(200_000)
 async def test_disabling_during_a_connect_sticks(delay: float, autojump_clock: object) -> None:

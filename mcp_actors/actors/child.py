@@ -263,7 +263,7 @@ class Child:
             self._history = History()
             # It may still be at rest, when it was unwanted for a moment only.
             self._is_wanted = self._is_called = True
-            await self._standing.move(ServerState.PENDING, Phase.QUEUED, "queued", error=None)
+            await self._standing.move(ServerState.PENDING, Phase.QUEUED, "queued", error=None, attempt=0)
             self._ring()
 
     async def disable(self, reason: str) -> None:
@@ -325,7 +325,7 @@ class Child:
         self._history = History()
         self._is_called = True
         self._end_life()
-        await self._standing.move(ServerState.PENDING, Phase.QUEUED, "restart", next_retry=None)
+        await self._standing.move(ServerState.PENDING, Phase.QUEUED, "restart", next_retry=None, attempt=0)
         self._ring()
 
     async def ensure(self) -> Connection:
