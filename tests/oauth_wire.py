@@ -26,10 +26,10 @@ class Server:
         return (200, []) if sent == f"{self.scheme} {self.token}" else (401, [META])
 
 
-async def send(auth, server, url=MCP, **headers):
+async def send(auth, server, url=MCP, method="POST", **headers):
     """Drive one request as the HTTP client does; returns the last status."""
     library = httpx_library()
-    request = library.Request("POST", url, headers=headers)
+    request = library.Request(method, url, headers=headers)
     flow = auth.async_auth_flow(request)
     try:
         request = await anext(flow)

@@ -13,7 +13,7 @@ from mcp_actors.actors.lifecycle import ServerState
 from mcp_actors.config.settings import Settings
 from mcp_actors.config.specs import RemoteTarget, ServerSpec, TransportName
 from mcp_actors.elicitation.handlers import Root
-from mcp_actors.errors import RpcError, TransportError
+from mcp_actors.errors import RpcError, TransportBroken, TransportError
 from mcp_actors.fleet.hosts import Questions
 from mcp_actors.runtime import open_runtime
 from mcp_actors.testing.http_server import HttpAnswer, HttpOptions, HttpRequest, open_http_server
@@ -132,6 +132,33 @@ async def test_roots_may_change_while_a_session_is_renewed_and_its_calls_learn_h
     assert [error.reason for error in errors] == ["the server forgot the session and begins no other"]
     assert server.seen("notifications/roots/list_changed") == []
     assert result.text == "after"
+
+
+@pytest.mark.parametrize(("rule", "is_renewed"), [("dual", False), ("spec", True)])
+async def test_a_bare_404_is_a_lost_session_where_the_host_says_so(rule, is_renewed) -> None:
+    """S407: under "spec" a 404 to a request with our session id renews the session, by default it tells of the URL."""
+    server, has_lost = echo_server(revisions=LEGACY_REVISIONS), [False]
+
+    def forget(request: HttpRequest) -> HttpAnswer | None:
+        if request.method == "POST" and b"tools/call" in request.body and has_lost[0]:
+            has_lost[0] = False
+            return HttpAnswer(404)
+        return None
+
+    with trio.fail_after(30):
+        async with (
+            open_http_server(server, options=HttpOptions(intercept=forget)) as url,
+            open_runtime([ServerSpec("one", RemoteTarget(url))], settings=Settings(session_expiry=rule)) as runtime,
+        ):
+            await runtime.wait_ready()
+            has_lost[0] = True
+            try:
+                text = (await runtime.call_tool("one.echo", {"text": "a"})).text
+            except TransportBroken as broken:
+                text = str(broken.http_status)
+
+    assert text == ("a" if is_renewed else "404")
+    assert len(server.seen("initialize")) == 1 + is_renewed
 
 
 async def test_a_second_loss_in_a_row_is_an_error_and_no_loop() -> None:

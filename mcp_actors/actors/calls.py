@@ -11,8 +11,9 @@ progress still reaches the caller and its end can be cut without the caller's.
 from __future__ import annotations
 
 import math
+from collections import deque
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import trio
 from attrs import evolve
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Calls"]
 
+# How many of the peer's faults an error about silence tells: enough to see a pattern.
+SHOWN_FAULTS: Final = 3
+
 
 class Calls:
     """The calls in flight. `watch_deadlines` is its task; `ask` is called by many."""
@@ -50,6 +54,8 @@ class Calls:
         self._watchdog = trio.CancelScope()
         # Why there will be no answers any more; None while there may be.
         self._error: McpActorsError | None = None
+        # What the peer did wrong lately, oldest first, and when: a silence may be an answer that nobody could match.
+        self._faults: deque[tuple[float, str]] = deque(maxlen=SHOWN_FAULTS)
         # Where new requests wait while a wire session is renewed; None while none is.
         self._gate: trio.Event | None = None
 
@@ -163,7 +169,8 @@ class Calls:
             return
         # Not looked at again: its caller may be busy with progress for a while before it takes the slot away.
         slot.deadline = math.inf
-        slot.fail(trio.TooSlowError(f"the {clock} clock ran out after {slot.clocks.timeout_of(clock):g} s"))
+        text = f"the {clock} clock ran out after {slot.clocks.timeout_of(clock):g} s"
+        slot.fail(trio.TooSlowError("; meanwhile ".join((text, *self.faults_since(slot.begun_at)))))
         self._withdraw(request_id, slot, f"the {clock} clock ran out")
 
     @contextmanager
@@ -193,6 +200,14 @@ class Calls:
         cancel = self._session.cancel(request_id, reason)
         if cancel is not None and slot.is_sent:
             self._post(cancel)
+
+    def note_fault(self, text: str) -> None:
+        """Learn what the peer did wrong and went on."""
+        self._faults.append((trio.current_time(), text))
+
+    def faults_since(self, moment: float) -> tuple[str, ...]:
+        """The last few things that the peer did wrong since then, each once, oldest first (fault 72)."""
+        return tuple(dict.fromkeys(text for at, text in self._faults if at >= moment))
 
     def fail_all(self, error: McpActorsError) -> None:
         """Fail every call, each with an error of its own: a raised exception collects tracebacks."""

@@ -150,7 +150,7 @@ class Child:
         else:
             logger.debug("[MCP:%s] stopped", self.spec.name)
         told = None if end.kind is ExitKind.SHUTDOWN else error
-        self._last_error = describe_end(told, connection.diagnostics(), self._connect_timeout)
+        self._last_error = describe_end(told, connection.diagnostics(), self._connect_timeout, connection.faults)
         if self._last_error is not None:
             logger.debug("[MCP:%s] ended with: %s", self.spec.name, self._last_error)  # with its stderr (S352)
         self._standing.last_remedy = told.remedy if isinstance(told, AuthRequired | CredentialsRefused) else None

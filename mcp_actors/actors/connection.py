@@ -33,6 +33,7 @@ from mcp_actors.protocol.clocks import resolve_timeouts
 from mcp_actors.protocol.events import ElicitationCompleted, LogReceived
 from mcp_actors.protocol.features import ROOTS_CHANGED, may_send
 from mcp_actors.protocol.mirrored import mirrors_arguments
+from mcp_actors.protocol.recovery import SessionExpiry
 from mcp_actors.protocol.refusals import is_shut_out
 from mcp_actors.protocol.session import SessionSettings, SessionState
 from mcp_actors.protocol.types import Era
@@ -173,6 +174,7 @@ class Connection:
         return SessionSettings(
             is_http=is_http,
             pinned_era=pinned,
+            session_expiry=SessionExpiry(self._settings.session_expiry),
             probe_timeout=probe_timeout,
             capabilities=self.answering.capabilities,
             handled_methods=frozenset(self._host.handlers),
@@ -349,6 +351,11 @@ class Connection:
     def diagnostics(self) -> Diagnostics:
         """What the transport tells of itself; empty before there is one."""
         return Diagnostics() if self._wire is None else self._wire.transport.diagnostics()
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """The last few things that the server did wrong and went on."""
+        return () if self._wire is None else self._wire.calls.faults_since(0.0)
 
     def __repr__(self) -> str:
         state = "NEW" if self.info is None else "READY " + self.info.revision

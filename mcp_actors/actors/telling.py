@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import trio
@@ -71,19 +71,22 @@ def capability_summary(info: ServerInfo) -> str:
     return json.dumps({**summary, "serverVersion": version}, separators=(",", ":"), default=str)
 
 
-def describe_end(error: BaseException | None, seen: Diagnostics, connect_timeout: float) -> str | None:
+def describe_end(
+    error: BaseException | None, seen: Diagnostics, connect_timeout: float, faults: Sequence[str] = ()
+) -> str | None:
     """What went wrong with a life, in a few lines, with what the server said before; None when it ended in order.
 
     Args:
         error: what ended it.
         seen: what its transport knew at the end.
         connect_timeout: seconds that it had for the handshake.
+        faults: what the server did wrong and went on; told where there was no answer (fault 72).
     """
     if error is None:
         return None
     heard = seen.stderr_tail
     if isinstance(error, trio.TooSlowError):
-        text = f"no answer to the handshake within {connect_timeout:g} s"
+        text = "\n  ! ".join((f"no answer to the handshake within {connect_timeout:g} s", *faults))
     elif isinstance(error, TransportError):
         text, heard = error.describe(), ()  # which tells it already
     elif isinstance(error, AuthRequired):

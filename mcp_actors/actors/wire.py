@@ -276,6 +276,7 @@ class Wire:
                 self._answering.withdraw(request_id)
             case PeerFault(kind, detail):
                 logger.debug("[MCP:%s] ! %s: %s", self.server, kind, detail)
+                self.calls.note_fault(f"{kind}: {detail}")
             case _:
                 self._owner.heard(event)
 

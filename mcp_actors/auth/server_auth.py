@@ -109,6 +109,8 @@ class ServerAuth:
     prompter: Prompter | None = field(default=None, repr=False)
     # One person signs in once, however many calls want it.
     _signing: trio.Lock = field(factory=trio.Lock, init=False, repr=False)
+    # Whether the server has served us: then a GET that it refuses is a stream that it does not offer us (fault 33).
+    _has_served: bool = field(default=False, init=False)
     # Scopes that were asked for in vain: the failure is remembered (S263).
     _vain: set[frozenset[str]] = field(factory=set, init=False)
 
@@ -146,6 +148,7 @@ class ServerAuth:
                 response = yield request
                 is_news = source.presentation.take_nonce(url, response.headers)
                 if response.status_code not in (401, 403):
+                    self._has_served = self._has_served or response.is_success
                     return
                 demand = read_demand(response.status_code, response.headers.get_list("www-authenticate"))
                 if demand.is_nonce_wanted and is_news and attempt.nonces < MAX_NONCES:
@@ -199,7 +202,8 @@ class ServerAuth:
             if newer is not None:
                 return newer
             self.keeper.missed = token
-            await self._remember(demand)
+            if request.method != "GET" or not self._has_served:
+                await self._remember(demand)
             raise required(demand, held, self.remedy)
         # The question which era a server speaks is no answer to it: one of 2025-03-26 is asked as well (D21).
         is_probe = request.headers.get("mcp-method") == PROBE

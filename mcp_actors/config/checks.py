@@ -62,6 +62,8 @@ def header_fault(text: str) -> str | None:
 def url_fault(text: str, transport: TransportName) -> str | None:
     if not text.strip():
         return None
+    if any(character < " " or character == "\x7f" for character in text.strip()):
+        return "holds a control character"  # dropped by some parsers, so that two of them read two addresses
     schemes = URL_SCHEMES[transport]
     try:
         parts = urlsplit(text.strip())

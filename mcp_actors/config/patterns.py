@@ -12,12 +12,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from contextlib import suppress
+from ipaddress import IPv4Address, IPv6Address
 from typing import NamedTuple
 
 __all__ = ["Address", "UrlPattern", "glob", "parse_address", "parse_pattern"]
 
 PORTS = {"http": "80", "https": "443", "ws": "80", "wss": "443"}
 PERCENT = re.compile(r"%([0-9A-Fa-f]{2})")
+# Numbers that every resolver takes for an address: 127.0.0.1, 127.1, 0x7f.1, 2130706433.
+NUMERIC_HOST = re.compile(r"(?:(?:0x[0-9a-f]+|[0-9]+)\.){0,3}(?:0x[0-9a-f]+|[0-9]+)")
 UNRESERVED = re.compile(r"[A-Za-z0-9\-._~]")
 
 
@@ -59,7 +63,7 @@ def parse_pattern(text: str) -> UrlPattern:
     """Take a pattern apart. Without ``://`` it holds for any scheme."""
     scheme, host, port, path = _split(text)
     path = "/" + path if path.startswith("?") else path
-    return UrlPattern((scheme or "*").lower(), _host(host), port, path or None)
+    return UrlPattern((scheme or "*").lower(), _host(host), _port(port), path or None)
 
 
 def parse_address(url: str) -> Address:
@@ -71,7 +75,9 @@ def parse_address(url: str) -> Address:
     scheme, host, port, path = _split(url.strip())
     scheme = (scheme or "").lower()
     path = path if path.startswith("/") else "/" + path
-    return Address(scheme, _host(host), port or PORTS.get(scheme, ""), tuple(dict.fromkeys((path, _plain_path(path)))))
+    return Address(
+        scheme, _host(host), _port(port) or PORTS.get(scheme, ""), tuple(dict.fromkeys((path, _plain_path(path))))
+    )
 
 
 def glob(pattern: str, text: str) -> bool:
@@ -108,14 +114,37 @@ def _split(text: str) -> tuple[str | None, str, str | None, str]:
 
 
 def _host(host: str) -> str:
-    """Without case, compatibility forms and the last dot; international names in their ASCII form."""
+    """Without case, escapes, compatibility forms and the last dot; names in ASCII, addresses in their one usual form."""
+    host = PERCENT.sub(lambda match: chr(int(match[1], 16)), host)
     host = unicodedata.normalize("NFKC", host).lower().removesuffix(".")
+    if host.startswith("["):
+        with suppress(ValueError):
+            address = IPv6Address(host.strip("[]"))
+            return f"[{address}]" if address.ipv4_mapped is None else str(address.ipv4_mapped)
     if host.isascii():
-        return host
+        return _dotted(host) if NUMERIC_HOST.fullmatch(host) else host
     try:
         return host.encode("idna").decode("ascii")
     except UnicodeError:
         return host
+
+
+def _dotted(host: str) -> str:
+    """An IPv4 address as four decimal numbers, read as `inet_aton` does: the last number fills the bytes that are left."""
+    try:
+        *heads, last = (
+            int(part, 0 if part.startswith("0x") else 8 if part[0] == "0" else 10) for part in host.split(".")
+        )
+    except ValueError:  # 08 is no octal number
+        return host
+    if any(head > 255 for head in heads) or last >= 256 ** (4 - len(heads)):
+        return host
+    return str(IPv4Address(sum(head << 8 * (3 - place) for place, head in enumerate(heads)) + last))
+
+
+def _port(port: str | None) -> str | None:
+    """Without leading zeros."""
+    return port and (port.lstrip("0") or "0" if port.isdigit() else port)
 
 
 def _plain_path(path: str) -> str:

@@ -6,7 +6,7 @@ What this is not: per-server configuration (`specs`).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from attrs import frozen
 
@@ -43,6 +43,9 @@ class Settings:
     stop_interrupt: float = 2.0
     stop_terminate: float = 2.0
     stop_reap: float = 2.0
+    # What says that a wire session is lost: "dual" is 404 with -32001, "spec" any 404 to a request with our session id;
+    # for servers that forget sessions with a bare 404 (S405, S407).
+    session_expiry: Literal["dual", "spec"] = "dual"
     # A ping into a silence of so long, and how long its answer may take: sse, in the legacy era, and ws (S127).
     ping_interval: float = 30.0
     ping_timeout: float = 10.0

@@ -101,7 +101,10 @@ def shown_id(raw: bytes) -> int:
 
 
 def read_batch(raw: bytes, error: RemoteProtocolError, max_messages: int) -> list[Envelope | Blame]:
-    """Read what is no single message (`error` says why): the elements of an array, good and bad ones (fault 77)."""
+    """Read what is no single message (`error` says why): the elements of an array (fault 77).
+
+    Good ones first: a bad one costs a request whose id the array shows, and that may be one that a good one answers.
+    """
     try:
         elements = split_batch(raw)
     except RemoteProtocolError:
@@ -110,7 +113,7 @@ def read_batch(raw: bytes, error: RemoteProtocolError, max_messages: int) -> lis
         return [Blame(Fault.MALFORMED, error.reason)]
     if not 0 < len(elements) <= max_messages:
         return [Blame(Fault.BATCH, f"an array of {len(elements)} messages")]
-    return [_read_element(element) for element in elements]
+    return sorted(map(_read_element, elements), key=lambda element: isinstance(element, Blame))
 
 
 def _read_element(element: bytes) -> Envelope | Blame:

@@ -52,7 +52,10 @@ _LAST_MOMENT: Final = 0.5
 # How many lines of standard error an error shows.
 _SHOWN_LINES: Final = 20
 # An object or a batch; "[" alone also begins many a log line ("[INFO] ready"). A byte order mark may lead.
-_MESSAGE: Final = re.compile(rb"(?:\xef\xbb\xbf)?[ \t]*(?:\{|\[[ \t]*[{\]])")
+_MESSAGE: Final = re.compile(
+    # An object, or an array that begins with one, with nothing, or with a bare value (fault 77): no "[12:01:07] ready".
+    rb"(?:\xef\xbb\xbf)?[ \t]*(?:\{|\[[ \t]*(?:[{\]]|(?:-?\d{1,20}|null|true|false|\"[^\"]{0,80}\")[ \t]*,[ \t]*[\[{]))"
+)
 _OBJECT: Final = ord("{")
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 

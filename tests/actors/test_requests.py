@@ -8,7 +8,7 @@ from scripted_fleet import echo_server, spec
 
 from mcp_actors.errors import RpcError, TransportBroken
 from mcp_actors.runtime import open_runtime
-from mcp_actors.testing.scripted import MODERN_REVISIONS, ScriptedServer
+from mcp_actors.testing.scripted import LEGACY_REVISIONS, MODERN_REVISIONS, ScriptedServer
 
 # ── kept answers ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -88,3 +88,29 @@ async def test_a_call_that_a_dead_wire_lost_is_not_made_again(may_repeat: bool, 
             await runtime.call_tool("one.echo", may_repeat=may_repeat)
 
     assert len(server.seen("tools/call")) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (b'{"jsonrpc":"2.0","id":0,"result":{}}', "; meanwhile unknown-id: nobody waits for the id 0"),
+        (b'{"jsonrpc":"2.0","id":"x","result":{}}', "; meanwhile unknown-id: nobody waits for the id 'x'"),
+        (b'{"jsonrpc":"2.0","method":"notifications/x"}', "; meanwhile unknown-notification: notifications/x"),
+        (b'{"jsonrpc":"2.0","method":"ping","id":7}', ""),
+    ],
+)
+async def test_a_silence_tells_what_came_instead(answer: bytes, told: str, autojump_clock: object) -> None:
+    """Fault 72: answers with ids that nobody sent are told with the clock that ran out, those of earlier calls are not."""
+    server = echo_server(revisions=LEGACY_REVISIONS)
+    server.answer_raw("tools/call", answer, times=1)
+    server.silence("tools/call")
+
+    async with open_runtime([spec("srv", server)]) as runtime:
+        await runtime.wait_ready()
+        errors = []
+        for _ in range(2):
+            with pytest.raises(trio.TooSlowError) as caught:
+                await runtime.call_tool("srv.echo", {"text": "hi"}, timeout=5)
+            errors.append(str(caught.value))
+
+    assert errors == [f"the wall clock ran out after 5 s{told}", "the wall clock ran out after 5 s"]

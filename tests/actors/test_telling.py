@@ -91,3 +91,10 @@ def test_what_a_program_wrote_is_told_with_its_end(error: Exception) -> None:
 
     assert text is not None
     assert text.splitlines()[1:] == ["  | why", "  stdout: usage: x"]
+
+
+def test_an_unanswered_handshake_tells_what_came_instead() -> None:
+    """Fault 72: a server that answers everything with id 0 is told so, not only that it was silent."""
+    text = describe_end(trio.TooSlowError(), Diagnostics(), 30, ("unknown-id: nobody waits for the id 0",))
+
+    assert text == "no answer to the handshake within 30 s\n  ! unknown-id: nobody waits for the id 0"

@@ -78,6 +78,28 @@ async def test_a_refused_server_is_remembered_across_runs(tmp_path):
     assert await send(later.auth, server) == 200
 
 
+async def test_a_stream_that_is_refused_to_a_served_client_shuts_nobody_out(tmp_path):
+    """A 401 to the optional GET, after POSTs were served, is not remembered: calls go on (fault 33, S254)."""
+    house = House(has_person=False, state_dir=tmp_path)
+    server = Server((200, []), (401, [META]), (200, []))
+
+    assert await send(house.auth, server) == 200
+    with pytest.raises(AuthRequired):
+        await send(house.auth, server, method="GET")
+
+    assert await send(house.auth, server) == 200
+
+
+async def test_a_stream_that_is_refused_first_is_remembered(tmp_path):
+    """The older SSE transport begins with a GET: its 401 counts as any other (S254)."""
+    house = House(has_person=False, state_dir=tmp_path)
+    with pytest.raises(AuthRequired):
+        await send(house.auth, Server(), method="GET")
+
+    with pytest.raises(AuthRequired, match="a moment ago"):
+        await send(house.auth, Server(), method="GET")
+
+
 OWN = [
     RemoteTarget(MCP, headers={"authorization": "Bearer mine"}),
     RemoteTarget(MCP, headers_helper="helper"),

@@ -24,6 +24,10 @@ HTTP, SSE, WS = TransportName.HTTP, TransportName.SSE, TransportName.WS
         ("http://h:x", HTTP, False),
         ("http://[::1", HTTP, False),
         ("file:///etc/passwd", HTTP, False),
+        (" http://h/a b ", HTTP, True),
+        ("http://h.exam\tple/", HTTP, False),
+        ("http://h/\nx", HTTP, False),
+        ("http://h/\x7f", HTTP, False),
         ("", HTTP, True),
     ],
 )

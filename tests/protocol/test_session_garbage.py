@@ -33,10 +33,24 @@ def test_an_array_is_taken_element_by_element():
     assert [getattr(event, "waiter", None) or getattr(event, "kind", None) for event in events] == [
         "a",
         "tools",
-        "malformed",
-        "malformed",
-        "malformed",
         "b",
+        "malformed",
+        "malformed",
+        "malformed",
+    ]
+
+
+@pytest.mark.parametrize("bad", [1, None, "x", [{"jsonrpc": "2.0", "id": 2}]])
+def test_a_bad_element_before_the_answer_costs_no_call(bad):
+    """The answer in an array completes its call, whatever stands before it (fault 77)."""
+    session = ready(Era.LEGACY)
+    session.request("m", None, "a")
+
+    events = say(session, [bad, {"jsonrpc": "2.0", "id": 2, "result": {"n": 1}}])
+
+    assert [(type(event), getattr(event, "waiter", None)) for event in events] == [
+        (happened.ResponseReceived, "a"),
+        (happened.PeerFault, None),
     ]
 
 

@@ -101,7 +101,7 @@ def main():
         for n in range(60):
             write(b"[INFO] starting part %d\n" % n + b"\n \r\n")
         write(b'\x1b[31mred\x1b[0m banner\nnull\n3\n"text"\n')
-        write(b'{"ok":1}\n  {"ok":2}\n[{"ok":3}]\n')
+        write(b'{"ok":1}\n  {"ok":2}\n[{"ok":3}]\n[12, {"ok":4}]\n[12:01:07] {"ok":5}\n[1] started\n')
         echo()
     elif MODE == "chunks":  # fault 10
         write(b'{"n":1}\n{"n":2}\n{"n":3}\n')
