@@ -83,7 +83,7 @@ def _first_status(spec: ServerSpec, generation: int) -> ServerStatus:
         state, phase, reason, error, remedy = ServerState.PENDING, Phase.QUEUED, "queued", None, None
     else:
         state, phase, reason = ServerState.DISABLED, Phase.STOPPED, spec.disabled_reason
-        error, remedy = spec.disabled_detail, remedy_for(spec.disabled_reason, spec)
+        error, remedy = spec.disabled_detail or None, remedy_for(spec.disabled_reason, spec)
     return ServerStatus(
         name=spec.name,
         state=state,

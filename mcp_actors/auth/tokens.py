@@ -98,6 +98,10 @@ class Refused:
         return f"{text} ({status})" if text and status else text or status
 
 
+# How much of an answer that cannot be read is looked at for an excerpt.
+_READ_EXCERPT_BYTES: Final = 1024
+
+
 def read_token_answer(
     answer: WebAnswer, *, now: float, previous: Tokens | None = None, secrets: Collection[str] = ()
 ) -> Tokens | Refused:
@@ -119,7 +123,10 @@ def read_token_answer(
     if document is None and "form-urlencoded" in answer.headers.get("content-type", ""):
         document = _form(answer.body)
     if document is None:
-        return Refused("", "the answer is no JSON object", answer.status, is_passing=answer.is_outage)
+        # Of a success nothing is shown: whatever its form, it may hold a token.
+        shown = "" if answer.is_success else answer.body[:_READ_EXCERPT_BYTES].decode("utf-8", "replace")
+        text = ": ".join(filter(None, ("the answer is no JSON object", _clean(shown, secrets))))
+        return Refused("", text, answer.status, is_passing=answer.is_outage)
     code = text_in(document, "error")
     access_token = text_in(document, "access_token")
     if code is not None or not answer.is_success or document.get("ok") is False:

@@ -30,7 +30,7 @@ def place_of(url: str) -> str:
     """Origin and path of `url`: what may be shown of it (no credentials, no query). Never fails."""
     try:
         parts = urlsplit(url)
-        return _origin(parts) + parts.path
+        return (_origin(parts) if parts.netloc else f"{parts.scheme}:" if parts.scheme else "") + parts.path
     except ValueError:
         return "<unusable URL>"
 

@@ -70,7 +70,10 @@ async def _take_pasted(landing: Landing) -> None:
         return
     rest = b""
     while True:
-        await trio.lowlevel.wait_readable(0)
+        try:
+            await trio.lowlevel.wait_readable(0)
+        except PermissionError:  # a file or /dev/null, which nobody can wait for and which never makes anybody wait
+            await trio.lowlevel.checkpoint()
         chunk = os.read(0, 4096)
         if not chunk or len(rest) > MAX_LINE_BYTES:
             return

@@ -114,7 +114,7 @@ def _split(text: str) -> tuple[str | None, str, str | None, str]:
 
 
 def _host(host: str) -> str:
-    """Without case, escapes, compatibility forms and the last dot; names in ASCII, addresses in their one usual form."""
+    """Without case, escapes, compatibility forms and the last dot; names in ASCII, addresses in their usual form."""
     host = PERCENT.sub(lambda match: chr(int(match[1], 16)), host)
     host = unicodedata.normalize("NFKC", host).lower().removesuffix(".")
     if host.startswith("["):
@@ -130,7 +130,7 @@ def _host(host: str) -> str:
 
 
 def _dotted(host: str) -> str:
-    """An IPv4 address as four decimal numbers, read as `inet_aton` does: the last number fills the bytes that are left."""
+    """An IPv4 address as four decimal numbers, read as `inet_aton` does: the last number fills what is left."""
     try:
         *heads, last = (
             int(part, 0 if part.startswith("0x") else 8 if part[0] == "0" else 10) for part in host.split(".")

@@ -100,7 +100,7 @@ async def test_a_call_that_a_dead_wire_lost_is_not_made_again(may_repeat: bool, 
     ],
 )
 async def test_a_silence_tells_what_came_instead(answer: bytes, told: str, autojump_clock: object) -> None:
-    """Fault 72: answers with ids that nobody sent are told with the clock that ran out, those of earlier calls are not."""
+    """Fault 72: answers with ids that nobody sent are told with the clock that ran out, earlier ones are not."""
     server = echo_server(revisions=LEGACY_REVISIONS)
     server.answer_raw("tools/call", answer, times=1)
     server.silence("tools/call")

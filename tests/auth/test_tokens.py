@@ -47,6 +47,23 @@ def test_the_end_of_a_jwt_is_a_hint():
     assert read_token_answer(answer({"access_token": behind}), now=NOW).expires_at is None
 
 
+@pytest.mark.parametrize(
+    ("status", "body", "told"),
+    [
+        (400, b"<html>Bad\x1b[31m request</html>", "the answer is no JSON object: <html>Bad request</html> (HTTP 400)"),
+        (502, b"you sent refresh-1 twice", "the answer is no JSON object: you sent *** twice (HTTP 502)"),
+        (500, b"x" * 5000, f"the answer is no JSON object: {'x' * 199}\u2026 (HTTP 500)"),
+        (400, b"", "the answer is no JSON object (HTTP 400)"),
+        (200, b"token=secret", "the answer is no JSON object"),
+    ],
+)
+def test_an_answer_that_is_no_json_is_shown_in_short(status, body, told):
+    """Status and a cleaned excerpt, without what was sent; nothing of a success, which may hold a token (fault 55)."""
+    refused = read_token_answer(answer(status=status, body=body), now=NOW, secrets=("refresh-1",))
+
+    assert str(refused) == told
+
+
 REFUSED = [
     (answer({"error": "bad_verification_code", "error_description": "expired"}), "bad_verification_code", False, False),
     (answer({"ok": False, "error": "invalid_refresh_token"}), "invalid_refresh_token", False, True),

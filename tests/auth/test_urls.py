@@ -37,6 +37,8 @@ def test_an_origin_has_no_default_port_and_no_case(url, expected):
     [
         ("https://u:secret@h/p?token=secret#secret", "https://h/p"),
         ("https://h:99999/secret", "<unusable URL>"),
+        ("/token?x", "/token"),
+        ("javascript:alert(1)", "javascript:alert(1)"),
         ("https://[bad/secret", "<unusable URL>"),
     ],
 )

@@ -171,9 +171,10 @@ async def run(site, tmp_path, *verb, **more):
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
-@pytest.mark.parametrize("way", ["listener", "paste"])
+@pytest.mark.parametrize("way", ["listener", "paste", "nobody can paste"])
 async def test_the_headless_sign_in_works(tmp_path, way):
-    """The page's address is printed; the answer arrives at the listener or is pasted back (S248)."""
+    """The page's address is printed; the answer arrives at the listener, also where standard input is /dev/null or a
+    file, or is pasted back (S248)."""
     (tmp_path / "home").mkdir()
     with trio.fail_after(60):
         async with open_site() as site:
@@ -181,7 +182,8 @@ async def test_the_headless_sign_in_works(tmp_path, way):
             assert code == 4
 
             async with trio.open_nursery() as nursery:
-                process = await nursery.start(_start, words(site, "login", "srv"), environment(tmp_path))
+                source = subprocess.DEVNULL if way == "nobody can paste" else subprocess.PIPE
+                process = await nursery.start(_start, words(site, "login", "srv"), environment(tmp_path), source)
                 output = b""
                 while b"/authorize?" not in output or not output.endswith(b"\n"):
                     output += await process.stderr.receive_some()
@@ -209,8 +211,8 @@ async def test_the_headless_sign_in_works(tmp_path, way):
             assert (code, "signed-out" in shown) == (4, True)
 
 
-async def _start(command, env, task_status):
-    pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE, "stdout": subprocess.DEVNULL}
+async def _start(command, env, source, task_status):
+    pipes = {"stdin": source, "stderr": subprocess.PIPE, "stdout": subprocess.DEVNULL}
     process = await trio.lowlevel.open_process(command, env=env, **pipes)
     task_status.started(process)
 
