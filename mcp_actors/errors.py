@@ -74,6 +74,11 @@ __all__ = [
 ]
 
 
+def _shown(name: str) -> str:
+    """A name as it stands in a line of text: whoever wrote the file chose it, so it may break no line (S346)."""
+    return name if name.isprintable() else "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in name)
+
+
 @define(eq=False, kw_only=True, str=False, slots=False)
 class McpActorsError(Exception):
     """Anything that this package raises on purpose."""
@@ -86,7 +91,7 @@ class McpActorsError(Exception):
         return type(self).__name__
 
     def __str__(self) -> str:
-        return f"{self.server}: {self.describe()}" if self.server else self.describe()
+        return f"{_shown(self.server)}: {self.describe()}" if self.server else self.describe()
 
 
 @define(eq=False, kw_only=True, str=False, slots=False)
@@ -112,7 +117,7 @@ class ConfigError(McpActorsError):
         if self.line is not None:
             place += f":{self.line}:{self.column or 1}"
         if self.key:
-            place += f": {self.key}"
+            place += f": {_shown(self.key)}"
         return f"{place}: {self.reason}" + (f" ({self.remedy})" if self.remedy else "")
 
 

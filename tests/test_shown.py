@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcp_actors.errors import ConfigError
 from mcp_actors.shown import cut, one_line, strip_sequences, visible
 
 # What was said, what is left of it.
@@ -44,3 +45,12 @@ def test_whatever_is_said_is_printable_and_short(text: str, limit: int) -> None:
     assert visible(text).isprintable()
     assert "\x1b" not in strip_sequences(text)
     assert cut(line, limit) == line
+
+
+def test_a_hostile_name_breaks_no_line_of_an_error() -> None:
+    """A file's names stand in errors; nothing in them begins another line or steers a terminal (S346)."""
+    name = "a\x1b[31m\nmcp-actors: all is well"
+    error = ConfigError(server=name, reason="bad", file="f", key=f"mcpServers.{name}")
+
+    assert str(error).isprintable()
+    assert error.server == name

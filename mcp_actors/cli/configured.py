@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mcp_actors.errors import ConfigError, ServerNotAllowed
@@ -32,7 +31,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 def places_of(environ: Mapping[str, str] = os.environ) -> Places:
     """Where this person's files are, seen from the working directory."""
-    return Places.of(environ, cwd=Path.cwd())
+    return Places.of(environ)
 
 
 def read_configuration(shared: GlobalOptions, environ: Mapping[str, str] = os.environ) -> LoadedConfig:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import trio
@@ -139,7 +138,7 @@ def load_plan(shared: GlobalOptions, environ: Mapping[str, str] = os.environ) ->
     settings, warnings = read_settings(environ)
     loaded = read_configuration(shared, environ)
     words = [*shared.configs, *([] if shared.settings is None else [shared.settings])]
-    named = {str(Path.cwd() / word) for word in words}
+    named = {str(places_of(environ).cwd / word) for word in words}
     broken = [problem for problem in loaded.problems if problem.server is None]
     given = [problem for problem in broken if str(problem.file) in named or str(problem.file).startswith("<")]
     if given or (broken and not loaded.specs):

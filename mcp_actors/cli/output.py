@@ -15,6 +15,7 @@ import sys
 from typing import Final
 
 from mcp_actors.cli.exits import OutputClosed
+from mcp_actors.cli.render import clean
 
 __all__ = [
     "close_quietly",
@@ -102,9 +103,12 @@ def emit_exactly(data: bytes) -> None:
 
 
 def note(text: str, *, prefix: str = "mcp-actors: ") -> None:
-    """Tell the person at the terminal something that is not data; lost without a word when standard error is closed."""
+    """Tell the person at the terminal something that is not data; lost without a word when standard error is closed.
+
+    Nothing in it steers the terminal: names and words of files and servers stand in it.
+    """
     try:
-        print(f"{prefix}{text}", file=sys.stderr, flush=True)
+        print(f"{prefix}{clean(text)}", file=sys.stderr, flush=True)
     except (BrokenPipeError, UnicodeEncodeError):
         _silence(2)
 

@@ -11,6 +11,7 @@ Rule 3: a user may have every program started by another one, such as a sandbox 
 from __future__ import annotations
 
 import enum
+import errno
 import os
 import posixpath
 import shlex
@@ -23,10 +24,26 @@ from mcp_actors.errors import ConnectFailed
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["SHELL_PREFIX", "FileKind", "LookUp", "final_command", "look_up", "resolve_command", "resolve_final"]
+__all__ = [
+    "SHELL_PREFIX",
+    "SPAWN_HINTS",
+    "FileKind",
+    "LookUp",
+    "final_command",
+    "look_up",
+    "resolve_command",
+    "resolve_final",
+]
 
 # Variable of ours: the program, with its first arguments, that starts every server's.
 SHELL_PREFIX: Final = "CLAUDE_CODE_SHELL_PREFIX"
+
+
+# What the system's own words leave out when it refuses a file that is there and executable.
+SPAWN_HINTS: Final[Mapping[int | None, str]] = {
+    errno.ENOENT: "the interpreter that its first line (#!) names, or its loader, does not exist",
+    errno.ENOEXEC: "its first line names no interpreter (#!), or it is a program for another machine",
+}
 
 
 class FileKind(enum.Enum):

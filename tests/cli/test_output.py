@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from mcp_actors.cli import output
+
 CODE = """
 import os, sys
 from mcp_actors.cli import output
@@ -39,6 +41,13 @@ def test_closed_standard_error():
     code, _ = say(2, "note('lost')")
 
     assert code == 0
+
+
+def test_a_note_steers_no_terminal(capfd):
+    """Names and words of files and servers stand in notes: what a terminal obeys is replaced, lines stay."""
+    output.note("a\x1b[31mb\x07\nc\td")
+
+    assert capfd.readouterr().err == "mcp-actors: a\N{REPLACEMENT CHARACTER}[31mb\N{REPLACEMENT CHARACTER}\nc\td\n"
 
 
 def test_emit_bytes_is_exact(capfdbinary):

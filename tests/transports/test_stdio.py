@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from functools import partial
@@ -119,14 +120,21 @@ async def test_directory_of_ours_that_is_gone(tmp_path, monkeypatch) -> None:
         await make("server.py", "echo").run(Sink())
 
 
-async def test_script_without_interpreter_line_is_a_failed_start(tmp_path) -> None:
-    """A file that is executable and no program is reported, not raised as a bug."""
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"\x01\x02", "Exec format error: its first line names no interpreter"),
+        (b"#!/nonexistent/python\n", "No such file or directory: the interpreter that its first line"),
+    ],
+)
+async def test_a_script_that_nothing_can_run_is_a_failed_start(tmp_path, content, told) -> None:
+    """A file that is executable and cannot run is reported with the reason, not raised as a bug (fault 15's kind)."""
     script = tmp_path / "junk"
-    script.write_bytes(b"\x01\x02")
+    script.write_bytes(content)
     script.chmod(0o755)
     transport = StdioTransport(ServerSpec("bad", StdioTarget(str(script))), Settings(), environ={})
 
-    with pytest.raises(ConnectFailed, match="Exec format error"):
+    with pytest.raises(ConnectFailed, match=re.escape(told)):
         await transport.run(Sink())
 
 
