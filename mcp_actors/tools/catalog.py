@@ -6,8 +6,9 @@ Rule 1: a tool's definition stays the bytes that the server sent until somebody 
 Rule 2: the same servers give the same names in the same order, in whatever order they arrived (invariant 10).
 Rule 3: one server's change costs work for that server alone; the mapping over all names is merged when first read.
 Rule 4: nothing is shadowed in silence: what loses a name is listed in `Catalog.collisions` (S184).
-Rule 5: of two tools of one server with one callable name the one whose raw name sorts first has it. Many servers list
-their tools in another order at each start, and a name that was approved must not change its meaning with that.
+Rule 5: of two tools of one server with one callable name the one whose raw name sorts first has it, the other one's
+ends in a hash. Many servers list their tools in another order at each start, and a name that was approved must not
+change its meaning with that.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from mcp_actors.tools.naming import (
     MAX_CALLABLE_NAME_CHARS,
     ToolNames,
     callable_name,
+    contested_name,
     normalise,
     parse,
     server_prefix,
@@ -127,8 +129,9 @@ def tools_from_items(
         max_name_chars: longest callable name that is made.
 
     Returns:
-        The valid tools. An item without a name, or whose callable name another one has, is left out alone and named in
-        a warning. What the editor's allow-list keeps out is left out without one.
+        The valid tools. An item without a name, or whose name another one has, is left out alone and named in a
+        warning; so is told which gave way in its callable name. What the editor's allow-list keeps out is left out
+        without one.
 
     Source:
         S149, S156, S164, S173, S191, faults 81 and 83.
@@ -156,14 +159,26 @@ def tools_from_items(
         if name < first.name:  # rule 5
             tools[tool.callable_name], loser = tool, first
             at, places[tool.callable_name] = places[tool.callable_name], position
+        other = _giving_way(loser, tools, max_name_chars)
         holder = f"{_shown(tools[tool.callable_name].name)} has the name {tool.callable_name}"
-        warnings.append(f"tool {at} ({_shown(loser.name)}) was skipped: {holder}")
+        came_of_it = "was skipped" if other is None else f"is named {other}"
+        warnings.append(f"tool {at} ({_shown(loser.name)}) {came_of_it}: {holder}")
     listed = (tool for tool in tools.values() if is_listed_for_ide(tool.callable_name))
     return ToolsRead(tuple(listed), tuple(warnings))
 
 
 def _visible(name: str) -> str:
     return name if name.isascii() and name.isprintable() else clean_text(name)
+
+
+def _giving_way(loser: Tool, tools: dict[str, Tool], max_name_chars: int) -> str | None:
+    """Keep a tool under another name; None where its raw name is there already, so that nobody could tell the two."""
+    visible = _visible(loser.name)
+    other = contested_name(loser.server, loser.name, visible=visible, max_chars=max_name_chars)
+    if other in tools or tools[loser.callable_name].name == loser.name:
+        return None
+    tools[other] = evolve(loser, callable_name=other)
+    return other
 
 
 def _shown(name: str) -> str:

@@ -25,6 +25,7 @@ __all__ = [
     "ParsedName",
     "ToolNames",
     "callable_name",
+    "contested_name",
     "is_parseable",
     "normalise",
     "normalise_rule",
@@ -120,8 +121,21 @@ def callable_name(
         S174-S178, fault 82.
     """
     name = server_prefix(server) + normalise(tool if visible is None else visible)
-    if len(name) <= max_chars:
-        return name
+    return name if len(name) <= max_chars else _hashed(name, server, tool, max_chars)
+
+
+def contested_name(
+    server: str, tool: str, *, visible: str | None = None, max_chars: int = MAX_CALLABLE_NAME_CHARS
+) -> str:
+    """Name a tool whose `callable_name` another tool of its server has: the hash follows however short it is.
+
+    Names in other scripts normalise to underscores alone, so that all of one length would be one (faults 81, 82).
+    """
+    name = server_prefix(server) + normalise(tool if visible is None else visible)
+    return _hashed(name, server, tool, max_chars)
+
+
+def _hashed(name: str, server: str, tool: str, max_chars: int) -> str:
     digest = hashlib.sha256(f"{server}\0{tool}".encode("utf-8", "surrogatepass")).hexdigest()[:HASH_CHARS]
     return f"{name[: max_chars - HASH_CHARS - 1]}_{digest}"
 

@@ -106,17 +106,34 @@ def test_an_invalid_item_is_skipped_alone(bad: bytes, reason: str) -> None:
 
 
 def test_the_first_of_two_equal_names_wins() -> None:
-    """Within a server the first tool keeps the callable name, and the warning names both (S173)."""
+    """Within a server one tool keeps the callable name, another one gets a hash, a repeated one is left out (S173)."""
     read = tools_from_items(
         "s", [item("a.b", description="1"), item("a_b"), item("a.b", description="2"), item("constructor")]
     )
 
-    assert [tool.name for tool in read.tools] == ["a.b", "constructor"]
+    assert [(tool.name, tool.callable_name) for tool in read.tools] == [
+        ("a.b", "mcp__s__a_b"),
+        ("a_b", "mcp__s__a_b_8d47d403"),
+        ("constructor", "mcp__s__constructor"),
+    ]
     assert read.tools[0].description == "1"
     assert read.warnings == (
-        "tool 2 ('a_b') was skipped: 'a.b' has the name mcp__s__a_b",
+        "tool 2 ('a_b') is named mcp__s__a_b_8d47d403: 'a.b' has the name mcp__s__a_b",
         "tool 3 ('a.b') was skipped: 'a.b' has the name mcp__s__a_b",
     )
+
+
+@given(st.permutations(["工具", "天气", "搜索", "地图", "😀😀", "__", "工具"]))
+def test_names_in_other_scripts_are_all_offered_and_lead_back(names: list[str]) -> None:
+    """Names of one length that become underscores stay apart, the same in any order of arrival (faults 81, 82)."""
+    catalog = Catalog(("s",)).replace_servers({"s": tools_from_items("s", [item(name) for name in names]).tools})
+
+    raw = {name: tool.name for name, tool in catalog.tools.items()}
+    assert sorted(raw.values()) == sorted(set(names))
+    assert raw["mcp__s____"] == min(names)
+    again = Catalog(("s",)).replace_servers({"s": tools_from_items("s", [item(n) for n in sorted(names)]).tools})
+    assert {name: tool.name for name, tool in again.tools.items()} == raw
+    assert all(catalog.resolve(f"s.{name}") is not None for name in names)
 
 
 def test_a_definition_that_is_broken_inside_is_the_servers_fault() -> None:

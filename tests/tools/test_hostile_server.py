@@ -83,6 +83,7 @@ MODEL = {
     "mcp__evil_corp__big": ("long " * 407).rstrip() + "… [truncated]",
     "mcp__evil_corp__hidden_flood": "short",
     "mcp__evil_corp__admin_users_delete": "Deletes.",
+    "mcp__evil_corp__admin_users_delete_6a0f114d": "Deletes, too.",
     "mcp__evil_corp_____": "",
     f"{LONG}_d1eaced4": "",
     f"{LONG}_97ea908f": "",
@@ -136,8 +137,8 @@ def test_what_a_person_is_told(listing: Listing) -> None:
 
     assert read.warnings == (
         (
-            "tool 5 ('admin_users/delete') was skipped: 'admin/users.delete' has the name "
-            "mcp__evil_corp__admin_users_delete"
+            "tool 5 ('admin_users/delete') is named mcp__evil_corp__admin_users_delete_6a0f114d: 'admin/users.delete' "
+            "has the name mcp__evil_corp__admin_users_delete"
         ),
         "tool 9 was skipped: it is made of invisible characters",
         "tool 10 was skipped: its name is empty",
