@@ -21,7 +21,6 @@ from mcp_actors.config.settings import TRUE_WORDS
 from mcp_actors.config.sources import SourceReading, SourceText, Surroundings, read_source
 from mcp_actors.config.specs import Scope
 from mcp_actors.files.claude_json import read_claude_json
-from mcp_actors.files.ide import read_ide
 from mcp_actors.files.managed import managed_servers, refuse_configs
 from mcp_actors.files.places import (
     MANAGED_FILE,
@@ -33,7 +32,6 @@ from mcp_actors.files.places import (
     read_named_file,
     source_at,
 )
-from mcp_actors.files.plugins import Plugin, read_plugins
 from mcp_actors.files.settings_files import read_settings_files
 from mcp_actors.tools.naming import normalise_server
 
@@ -42,6 +40,7 @@ if TYPE_CHECKING:
 
     from mcp_actors.config.approvals import Approvals
     from mcp_actors.config.specs import ServerSpec
+    from mcp_actors.files.plugins import Plugin
 
 __all__ = [
     "APPROVE_PROJECT",
@@ -116,11 +115,17 @@ def load_config(
     readings = []
     if not strict:
         readings += claude.readings
-        readings += read_plugins(plugins or {}, places, around)
+        if plugins:
+            from mcp_actors.files.plugins import read_plugins  # few have any
+
+            readings += read_plugins(plugins, places, around)
         readings += _read_project_files(places, around)
     given = [_read_config(item, number, places.cwd, around) for number, item in enumerate(configs, start=1)]
     readings += refuse_configs(given, choices.sideloads_off_by) if choices.sideloads_off_by is not None else given
-    readings += [read_ide(places)] if ide else []
+    if ide:
+        from mcp_actors.files.ide import read_ide  # few ask for it
+
+        readings.append(read_ide(places))
     loaded = assemble(readings, choices, normalise_server)
     if settings is None or is_json_text(settings):
         return loaded
