@@ -29,7 +29,7 @@ REMEDIES: Final[dict[str, str]] = {
     "crash-loop": "see its error, then restart it",
     "gave-up": "see its error, then restart it",
     "timeout": "see what it says with --debug; MCP_TIMEOUT (milliseconds) or its connectTimeout gives it longer",
-    "refused": "correct its configuration, then restart it",
+    "refused": "correct its entry",
     "exit": "start its command by hand to see what it lacks; what it said last stands above",
     "exhausted": "this machine is out of descriptors, processes or memory: ulimit -a shows its limits",
     "unreachable": "see that the server runs, and that its url is right",

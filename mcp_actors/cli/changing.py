@@ -39,7 +39,7 @@ __all__ = ["configure_add", "configure_add_json", "configure_remove", "run_add",
 
 def configure_add(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``add``."""
-    parser.usage = "mcp-actors add -s SCOPE [OPTIONS] NAME URL | NAME -- COMMAND [ARGS...]"
+    parser.usage = "mcp-actors add [OPTIONS] NAME URL | NAME -- COMMAND [ARGS...]"
     add_scope(parser)
     parser.add_argument(
         "-t", "--transport", choices=TRANSPORTS, help="how messages move; else by what follows the name"
@@ -123,7 +123,8 @@ def _add(own: argparse.Namespace, name: str, entry: JsonObject) -> int:
                 f"{destination.file} is meant to be shared, and the entry holds what looks like a secret: write "
                 "${NAME} in its place and set the variable"
             )
-    tell_change(change, f"added {name} to {destination.file} ({destination.scope}){kept}", is_dry=own.dry_run)
+    told = f"added {name} to {destination.file} ({destination.scope}){kept}; to try it: mcp-actors list {name}"
+    tell_change(change, told, is_dry=own.dry_run)
     return OK
 
 

@@ -107,7 +107,7 @@ def _text(about: Mapping[str, Json], findings: Sequence[Finding], *, has_colour:
             lines.append(f"         -> {clean_line(finding.remedy, 2000)}")
     counts = {level: sum(finding.level == level for finding in findings) for level in _COLOURS}
     told = ", ".join(f"{count} {level}{'s' * (count != 1 and level != 'ok')}" for level, count in counts.items())
-    return "\n".join([*map(_plain, lines), told])
+    return "\n".join([*map(_plain, lines), f"{told}; nothing was started: mcp-actors list connects them"])
 
 
 def _plain(line: str) -> str:

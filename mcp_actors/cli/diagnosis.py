@@ -9,6 +9,7 @@ Rule 1: nothing is left out in silence. Every definition of every file is in the
 from __future__ import annotations
 
 import json
+import shlex
 import stat
 from typing import TYPE_CHECKING, Final
 
@@ -195,7 +196,7 @@ def explain_server(name: str, loaded: LoadedConfig, environ: Mapping[str, str], 
 
 def explain_text(shown: Mapping[str, Json]) -> str:
     """What `why` prints for a person."""
-    state = "runs" if shown["runs"] else f"does not run ({shown['reason']})"
+    state = "nothing stands against it" if shown["runs"] else f"does not run ({shown['reason']})"
     if shown["runs"] and shown["reason"] != "enabled":
         state = f"cannot start ({shown['reason']})"
     lines = [f"{shown['name']}: {state}" + (f": {shown['detail']}" if shown["detail"] else "")]
@@ -212,4 +213,6 @@ def explain_text(shown: Mapping[str, Json]) -> str:
     if isinstance(status, dict):
         lines.append(f"  now: {status['state']} ({status['reason']})" + (f": {e}" if (e := status["error"]) else ""))
     remedy = status["remedy"] if isinstance(status, dict) and status["remedy"] else shown["remedy"]
+    if remedy is None and status is None and shown["reason"] == "enabled":
+        remedy = f"to see whether it connects: mcp-actors why {shlex.quote(str(shown['name']))} --connect"
     return "\n".join([*lines, *([f"  -> {remedy}"] if remedy else [])])

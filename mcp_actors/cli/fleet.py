@@ -114,7 +114,11 @@ class Plan:
             specs=(self.spec(name),),
             problems=tuple(problem for problem in self.problems if problem.server in (None, name)),
             notes=tuple(note for note in self.notes if note.server == name),
-        )
+        ).shown()
+
+    def shown(self) -> Plan:
+        """Give the plan of a verb that shows the state of each server, which says itself that it waits for approval."""
+        return evolve(self, notes=tuple(note for note in self.notes if note.code != "pending-approval"))
 
     def tell(self) -> None:
         """Say on standard error what is wrong with the configuration."""

@@ -36,7 +36,7 @@ def run_list(shared: GlobalOptions, own: argparse.Namespace) -> int:
     from mcp_actors.cli.fleet import load_plan
     from mcp_actors.cli.signals import run_interruptibly
 
-    plan = load_plan(shared)
+    plan = load_plan(shared).shown()
     if own.name is not None:
         plan = plan.only(own.name)
     return run_interruptibly(partial(_list, plan, as_json=own.json))

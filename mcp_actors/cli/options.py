@@ -184,7 +184,7 @@ def parse(arguments: Sequence[str], *, environ: Mapping[str, str] = os.environ) 
         print(_version())
         raise SystemExit(0)
     if before.verb is None:
-        raise UsageError(f"name a verb: {', '.join(VERBS)}\n{top.format_usage().strip()}")
+        raise UsageError(f"name a verb\n\n{top.format_help().strip()}")
     if before.verb not in VERBS:
         from difflib import get_close_matches
 

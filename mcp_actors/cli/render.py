@@ -186,13 +186,15 @@ def summary_line(rows: Sequence[JsonObject]) -> str:
 
 
 def server_text(shown: JsonObject) -> str:
-    """Write what ``get`` shows, for a person: a line for each fact, then the tools' names."""
+    """Write what ``get`` shows, for a person: a line for each fact, then the tools' names if it listed any."""
     status = shown["status"]
     assert isinstance(status, dict)
     lines = [f"{shown['name']}: {status['state']} ({status['reason']})", f"  from {shown['source']} ({shown['scope']})"]
     lines.append("  entry " + json.dumps(shown["entry"], ensure_ascii=False))
-    facts = ("transport", "era", "revision", "pid", "resources", "prompts", "elapsed_ms")
+    facts = ("transport", "era", "revision", "pid", "resources", "prompts")
     lines += [f"  {fact} {status[fact]}" for fact in facts if status[fact] is not None]
+    if isinstance(elapsed := status["elapsed_ms"], int | float):
+        lines.append(f"  up after {seconds_text(elapsed / 1000)}")
     lines += [f"  {part}" for part in str(status["error"] or "").splitlines()]
     if shown["remedy"]:
         lines.append(f"  -> {shown['remedy']}")
@@ -200,7 +202,8 @@ def server_text(shown: JsonObject) -> str:
     assert isinstance(warnings, list)
     assert isinstance(tools, list)
     lines += [f"  warning: {warning}" for warning in warnings]
-    lines.append(f"  {len(tools)} tools" + (": " + ", ".join(map(str, tools)) if tools else ""))
+    if tools or status["tools"] is not None:
+        lines.append(f"  tools {len(tools)}" + (": " + ", ".join(map(str, tools)) if tools else ""))
     if shown["instructions"]:
         lines += ["  instructions for models:", *(f"    {line}" for line in str(shown["instructions"]).splitlines())]
     indents = (line[: len(line) - len(line.lstrip())] for line in lines)

@@ -235,7 +235,6 @@ def test_server_text():
         "    | bye",
         "  -> mend it",
         "  warning: odd",
-        "  0 tools",
         "  instructions for models:",
         "    be kind",
         "    and \N{REPLACEMENT CHARACTER}brief",

@@ -101,7 +101,7 @@ async def test_a_tool_whose_server_does_not_come_up_is_unavailable_for_a_reason(
         missing = face.unavailable
 
     # A stranger's words reach no model this way.
-    assert missing == {"shop": "failed (refused): correct its configuration, then restart it"}
+    assert missing == {"shop": "failed (refused): correct its entry"}
 
 
 async def test_denied_tools_of_a_server_that_is_down_stay_hidden() -> None:
