@@ -12,8 +12,8 @@ exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "mcp_actors"
 
-# Docstrings write names in single backticks; as code they read well and need no resolving.
-default_role = "code"
+# Names in single backticks lead to where they are described; those that are described nowhere read well as code.
+default_role = "py:obj"
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"

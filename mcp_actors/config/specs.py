@@ -192,7 +192,11 @@ class RemoteTarget:
 
 @frozen
 class InProcessTarget:  # type: ignore[explicit-any] # of `serve`
-    """A server in this process: `serve` is given its end of a `transports.memory` link and serves until that ends."""
+    """A server in this process: `serve` is given its end of a link and serves until that ends.
+
+    ``await link.receive()`` gives the next message of the fleet, the bytes of one JSON text, and raises
+    ``trio.EndOfChannel`` when the fleet leaves; ``await link.send(data)`` sends one to it.
+    """
 
     serve: Callable[..., Awaitable[None]]  # type: ignore[explicit-any] # the link's class is a floor above
     transport = TransportName.SDK
