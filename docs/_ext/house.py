@@ -218,7 +218,7 @@ class ErrorTree(Directive):
 
 
 class CommandHelp(Directive):
-    """What ``mcp-actors VERB --help`` prints."""
+    """What ``mcp-actors VERB --help`` prints; the options of every verb stand with the program's own."""
 
     optional_arguments = 1
 
@@ -234,7 +234,8 @@ class CommandHelp(Directive):
             main([*self.arguments, "--help"])
         if not text.getvalue():
             raise self.error(f"mcp-actors {' '.join(self.arguments)} --help printed nothing")
-        return [literal(text.getvalue().rstrip())]
+        told = text.getvalue().rstrip()
+        return [literal(told.partition("\n\noptions of every verb:")[0] if self.arguments else told)]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -152,7 +152,8 @@ def _status_line(status: ServerStatus) -> str:
     if not status.is_connected:
         return f"{head} ({status.reason}) {clean_line(status.error or '')}"
     seconds = (status.connect_seconds or 0) + (status.list_seconds or 0)
-    facts = [str(status.transport), f"{status.revision} ({status.era})", f"{status.tools} tool{'s' * (status.tools != 1)}", seconds_text(seconds)]
+    tools = f"{status.tools} tool{'s' * (status.tools != 1)}"
+    facts = [str(status.transport), f"{status.revision} ({status.era})", tools, seconds_text(seconds)]
     facts += [f"pid {status.pid}"] if status.pid else []
     return f"{head}: " + ", ".join(facts)
 

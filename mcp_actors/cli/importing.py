@@ -52,7 +52,7 @@ def configure_import(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``import``."""
     add_scope(parser)
     parser.add_argument("--path", metavar="P", help="the file; else where that program keeps it")
-    parser.add_argument("format", choices=FORMAT_NAMES, metavar="FORMAT", help=", ".join(FORMAT_NAMES))
+    parser.add_argument("format", choices=FORMAT_NAMES, help="the program")
 
 
 def run_import(shared: GlobalOptions, own: argparse.Namespace) -> int:

@@ -196,6 +196,8 @@ def parse(arguments: Sequence[str], *, environ: Mapping[str, str] = os.environ) 
     verb = before.verb.replace("-", "_")
     parser = _Parser(prog=f"mcp-actors {before.verb}", description=VERBS[before.verb].summary)
     getattr(family, f"configure_{verb}")(parser)
+    # The usage is the verb's own; the options of every verb are told once, below it.
+    parser.usage = parser.usage or parser.format_usage().removeprefix("usage: ").strip().replace("%", "%%")
     _add_shared(parser)
     own = parser.parse_intermixed_args(before.rest)
     return Words(before.verb, _merge(before, own, environ), own, getattr(family, f"run_{verb}"))

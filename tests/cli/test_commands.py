@@ -268,6 +268,16 @@ def test_pending_approval_is_shown(tmp_path):
     assert (row["state"], row["reason"], row["scope"]) == ("disabled", "pending-approval", "project")
 
 
+@pytest.mark.parametrize("words", [["list"], ["list", "clock"], ["get", "clock"], ["call", "clock.now"]])
+def test_pending_approval_is_told_once(tmp_path, words):
+    """Where the server's state is shown, how to allow it stands there and nowhere else."""
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"clock": GOOD}}), encoding="utf-8")
+
+    done = run(*words, cwd=tmp_path, env=environment(HOME=str(tmp_path)))
+
+    assert (done.stdout + done.stderr).count("mcp-actors approve clock") == 1
+
+
 def test_a_broken_project_file_is_told(tmp_path):
     """A file that was found and cannot be read is a configuration error, and the servers of others still run."""
     (tmp_path / ".mcp.json").write_text("{", encoding="utf-8")

@@ -93,6 +93,7 @@ def test_doctor_for_a_person(mess):
     assert any(line.startswith("error    lost: command 'no-such-program' not found") for line in lines)
     assert any(line.startswith("         -> look at it and allow it: mcp-actors approve waiting") for line in lines)
     assert lines[-1].startswith("2 errors, ")
+    assert lines[-1].endswith("nothing was started: mcp-actors list connects them")
     assert "canary" not in done.stdout
 
 
@@ -179,6 +180,15 @@ def test_why(name, expected, mess):
     assert expected.items() <= shown.items()
     text = run("why", name, cwd=mess)
     assert text.stdout.startswith(f"{name}: ")
+
+
+def test_why_claims_no_more_than_it_knows(mess):
+    """It starts nothing, so of a server that may run it says how to see whether it connects."""
+    may, off = run("why", "good", cwd=mess).stdout, run("why", "off", cwd=mess).stdout
+
+    assert may.startswith("good: nothing stands against it\n")
+    assert may.endswith("  -> to see whether it connects: mcp-actors why good --connect\n")
+    assert "--connect" not in off
 
 
 def test_why_names_rule_and_what_lost(mess):

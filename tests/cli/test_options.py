@@ -118,6 +118,14 @@ def test_usage_errors(line):
         parse(line.split(), environ={})
 
 
+def test_usage_is_the_verbs_own():
+    """An error shows what the verb takes, not what every verb takes."""
+    with pytest.raises(UsageError) as error:
+        parse(["get"], environ={})
+
+    assert str(error.value).splitlines()[1:] == ["usage: mcp-actors get [-h] [--json] NAME"]
+
+
 def test_unknown_verb_names_the_nearest():
     """A mistyped verb is answered with the one that was meant."""
     with pytest.raises(UsageError, match="did you mean tools"):
