@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Word",
     "build_arguments",
+    "call_words",
     "coerce",
     "misfits",
     "parse_object",
@@ -197,6 +198,23 @@ def misfits(arguments: JsonObject, input_schema: object) -> list[str]:
             f"it takes: {', '.join(_parameter(str(name), properties[name]) for name in properties) or 'nothing'}"
         )
     return lines
+
+
+def call_words(input_schema: object) -> str:
+    """What may follow ``call SERVER.TOOL`` by the tool's schema, such as ``text=string [tags:=array]``."""
+    properties = input_schema.get("properties") if isinstance(input_schema, Mapping) else None
+    if not isinstance(input_schema, Mapping) or not isinstance(properties, Mapping):
+        return ""
+    required = input_schema.get("required")
+    needed = required if isinstance(required, list) else ()
+    words = {name: _word_of(str(name), properties[name]) for name in properties}
+    return " ".join(word if name in needed else f"[{word}]" for name, word in words.items())
+
+
+def _word_of(name: str, schema: object) -> str:
+    types = _plain_types(schema)
+    sign = "=" if types == {"string"} or types in _COERCIONS else ":="
+    return name + sign + ("|".join(sorted(types)) or "json")
 
 
 def _parameter(name: str, schema: object) -> str:

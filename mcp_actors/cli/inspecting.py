@@ -121,7 +121,7 @@ async def _tools(plan: Plan, server: str | None, own: argparse.Namespace) -> int
     elif own.json:
         output.emit(render.json_text({"tools": [render.tool_row(tool) for tool in tools]}))
     else:
-        output.emit(render.tool_table(tools))
+        output.emit(render.tool_table(tools, has_words=server is not None))
     tell_warnings(statuses.values())
     missing = [
         status for status in statuses.values() if status.state not in (ServerState.CONNECTED, ServerState.DISABLED)

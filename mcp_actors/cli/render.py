@@ -12,6 +12,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Final
 
+from mcp_actors.cli.arguments import call_words
 from mcp_actors.shown import cut
 
 if TYPE_CHECKING:
@@ -225,13 +226,18 @@ def tool_row(tool: Tool) -> dict[str, Json]:
     }
 
 
-def tool_table(tools: Sequence[Tool]) -> str:
-    """Draw the table of ``tools``: what to write after ``call``, and what it does."""
+def tool_table(tools: Sequence[Tool], *, has_words: bool = False) -> str:
+    """Draw the table of ``tools``: what to write after ``call``, and what it does.
+
+    Args:
+        tools: in the order to draw.
+        has_words: whether a line below each tells of its arguments.
+    """
     if not tools:
         return "no tools"
-    return "\n".join(
-        columns([_tool_route(tool), clean_line(tool.description, MAX_DESCRIPTION_CHARS)] for tool in tools)
-    )
+    rows = columns([_tool_route(tool), clean_line(tool.description, MAX_DESCRIPTION_CHARS)] for tool in tools)
+    words = [clean_line(call_words(tool.input_schema)) if has_words else "" for tool in tools]
+    return "\n".join(row + (f"\n    {word}" if word else "") for row, word in zip(rows, words, strict=True))
 
 
 def _tool_route(tool: Tool) -> str:

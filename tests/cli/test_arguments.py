@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from mcp_actors.cli.arguments import (
     Word,
     build_arguments,
+    call_words,
     coerce,
     misfits,
     parse_object,
@@ -231,3 +232,23 @@ SUM = {"type": "object", "properties": {"a": {"type": "number"}, "b": {}}, "requ
 def test_a_refused_call_is_compared_with_the_schema(arguments, schema, lines):
     """Names that lack or are unknown are told, nearest first; values are the server's to judge."""
     assert misfits(arguments, schema) == lines
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        (None, ""),
+        ({}, ""),
+        ({"properties": []}, ""),
+        ({"properties": {}}, ""),
+        ({"properties": {"a": {"type": "string"}}, "required": ["a"]}, "a=string"),
+        ({"properties": {"a": {"type": "string"}}, "required": "a"}, "[a=string]"),
+        ({"properties": {"a": {"type": ["integer", "null"]}, "b": {"type": "boolean"}}}, "[a=integer] [b=boolean]"),
+        ({"properties": {"a": {"type": ["integer", "number"]}}}, "[a=integer|number]"),
+        ({"properties": {"a": {"type": ["integer", "string"]}}}, "[a:=integer|string]"),
+        ({"properties": {"a": {"type": "array"}, "b": {}, "c": True}}, "[a:=array] [b:=json] [c:=json]"),
+    ],
+)
+def test_call_words(schema, words):
+    """A tool's arguments are told as they are written, in brackets those that it does not need."""
+    assert call_words(schema) == words

@@ -188,6 +188,17 @@ def test_tool_table():
     assert render.tool_table([]) == "no tools"
 
 
+def test_tool_table_with_words():
+    """Below a tool that takes arguments stands what to write after its name."""
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}, "\x1b": {"type": "array"}}, "required": ["a"]}
+    items = [{"name": "now"}, {"name": "add", "inputSchema": schema}]
+    tools = tools_from_items("t", [json.dumps(item).encode() for item in items]).tools
+
+    told = render.tool_table(tools, has_words=True).splitlines()
+
+    assert told == ["t.now", "t.add", "    a=integer [\N{REPLACEMENT CHARACTER}:=array]"]
+
+
 @pytest.mark.parametrize(
     ("result", "text"),
     [
