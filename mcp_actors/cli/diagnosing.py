@@ -31,6 +31,8 @@ EXTRAS: Final[Mapping[str, str]] = {
     "rich": "cli: progress on a terminal",
     "watchfiles": "watch: changes of files are seen at once",
     "jsonschema_rs": "validate: results are checked",
+    "cryptography": "jwt: signed assertions and DPoP",
+    "PIL": "images: large pictures are made small",
     "yaml": "skills: skills of servers are checked",
     "keyring": "logins are kept in the system's key store",
 }
