@@ -9,6 +9,8 @@ Rules.
 2. A second import changes nothing: an entry that is there already, under its name or the name that a clash gave it, is
    left alone.
 3. Whatever is not copied is named, with the reason.
+4. What a repository may have brought along is copied only where it still needs approval (``-s project``), or where the
+   person names its file: nobody's own files are the place for programs that nobody looked at (fault 109).
 
 Source:
     S040.
@@ -46,6 +48,7 @@ FORMAT_NAMES: Final = (
 )
 # What the reading put in the place of a file's content: it cannot be written down.
 _SLOT: Final = re.compile(r"\$\{file\.\d+\}")
+_BROUGHT: Final = "{path} belongs to the project: take it over with -s project, or name it with --path"
 
 
 def configure_import(parser: argparse.ArgumentParser) -> None:
@@ -63,23 +66,27 @@ def run_import(shared: GlobalOptions, own: argparse.Namespace) -> int:
     from mcp_actors.cli.configured import places_of, refuse_when_managed
     from mcp_actors.cli.destinations import destination_of
     from mcp_actors.config.formats import FORMATS
+    from mcp_actors.config.specs import Scope
     from mcp_actors.files.loading import load_choices
 
     places = places_of()
     refuse_when_managed(places)
     destination = destination_of(scope_of(own), places)
     chosen = FORMATS[own.format]
-    readings = [_read(path, chosen, destination, places) for path in _files(own.path, chosen, places)]
+    files = _files(own.path, chosen, places)
+    readings = [(_read(path, chosen, destination, places), path, is_brought) for path, is_brought in files.items()]
     policy = load_choices(os.environ, places=places).policy
     wanted: list[tuple[str, JsonObject]] = []
-    left: list[str] = [str(problem) for reading in readings for problem in reading.problems]
-    for spec in (spec for reading in readings for spec in reading.specs):
-        entry = entry_of(spec)
-        reason = _refusal(spec.name, entry, destination, policy)
-        if reason is None:
-            wanted.append((spec.name, entry))
-        else:
-            left.append(f"{spec.name}: not imported: {reason}")
+    left: list[str] = [str(problem) for reading, _, _ in readings for problem in reading.problems]
+    for reading, path, is_brought in readings:
+        is_kept_out = is_brought and destination.scope is not Scope.PROJECT
+        for spec in reading.specs:
+            entry = entry_of(spec)
+            reason = _BROUGHT.format(path=path) if is_kept_out else _refusal(spec.name, entry, destination, policy)
+            if reason is None:
+                wanted.append((spec.name, entry))
+            else:
+                left.append(f"{spec.name}: not imported: {reason}")
     # New name -> old name of what was written; filled by the change, which may be made more than once.
     placed: dict[str, str] = {}
 
@@ -100,14 +107,16 @@ def run_import(shared: GlobalOptions, own: argparse.Namespace) -> int:
     return FAILED if left else OK
 
 
-def _files(path: str | None, chosen: Format, places: Places) -> list[Path]:
+def _files(path: str | None, chosen: Format, places: Places) -> dict[Path, bool]:
+    """Files to read -> whether a repository may have brought it along."""
     if path is not None:
-        return [places.cwd / path]
-    candidates = [_user_file(each, places) for each in chosen.user_paths]
-    candidates += [directory / each for directory in places.project_directories() for each in chosen.project_paths]
-    found = [each for each in dict.fromkeys(candidates) if each.exists()]
+        return {places.cwd / path: False}
+    of_user = [_user_file(each, places) for each in chosen.user_paths]
+    of_project = [directory / each for directory in places.project_directories() for each in chosen.project_paths]
+    candidates = dict.fromkeys(of_project, True) | dict.fromkeys(of_user, False)
+    found = {each: candidates[each] for each in dict.fromkeys([*of_user, *of_project]) if each.exists()}
     if not found:
-        looked = "\n".join(f"  {each}" for each in dict.fromkeys(candidates))
+        looked = "\n".join(f"  {each}" for each in dict.fromkeys([*of_user, *of_project]))
         raise Refused(f"no configuration of {chosen.name} was found; name it with --path\nlooked for:\n{looked}")
     return found
 

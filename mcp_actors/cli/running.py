@@ -173,7 +173,9 @@ def _summary(statuses: Iterable[ServerStatus]) -> str:
     counts: dict[str, int] = {}
     for status in statuses:
         counts[str(status.state)] = counts.get(str(status.state), 0) + 1
-    return "running: " + (", ".join(f"{count} {state}" for state, count in counts.items()) or "no servers: mcp-actors add writes one down")
+    return "running: " + (
+        ", ".join(f"{count} {state}" for state, count in counts.items()) or "no servers: mcp-actors add writes one down"
+    )
 
 
 def _key(status: ServerStatus) -> tuple[object, ...]:

@@ -42,9 +42,10 @@ def test_what_is_imported_runs_as_it_did(name, home, project, monkeypatch):
     path = put(name, home, project)
     left = NOT_COPIED.get(name, set())
 
-    first = run("import", name, "-s", "user", cwd=project)
+    words = ["import", name, "-s", "user", *(["--path", str(path)] if path.is_relative_to(project) else [])]
+    first = run(*words, cwd=project)
     written = (home / ".claude.json").read_bytes()
-    second = run("import", name, "-s", "user", cwd=project)
+    second = run(*words, cwd=project)
 
     assert first.returncode == second.returncode == (1 if left else 0), first.stderr
     assert (home / ".claude.json").read_bytes() == written
@@ -62,6 +63,23 @@ def test_a_file_of_our_own_format(home, project):
     assert list(json.loads((project / ".mcp.json").read_text())["mcpServers"]) == ["fs", "api"]
     waiting = run("why", "fs", "--json", cwd=project)
     assert json.loads(waiting.stdout)["reason"] == "pending-approval"
+
+
+@pytest.mark.parametrize("name", [name for name in FORMAT_NAMES if FORMATS[name].project_paths])
+def test_what_a_repository_brings_is_not_taken_over_unseen(name, home, project):
+    """Found in the project, it goes into nobody's own files; with -s project it waits for approval (fault 109)."""
+    path = put(name, home, project)
+    names = list(targets(project, home, configs=[path], strict=True))
+
+    for words in ([], ["-s", "user"], ["-s", "local"]):
+        done = run("import", name, *words, cwd=project)
+        assert done.returncode == 1
+        assert all(f"{server}: not imported: {path} belongs to the project" in done.stderr for server in names)
+    assert not (home / ".claude.json").exists() or "mcpServers" not in (home / ".claude.json").read_text()
+    run("import", name, "-s", "project", cwd=project)
+    copied = [server for server in names if server not in NOT_COPIED.get(name, ())]
+    shown = [json.loads(run("why", server, "--json", cwd=project).stdout) for server in copied]
+    assert [server["name"] for server in shown if server["runs"]] == []
 
 
 @pytest.mark.parametrize(("below", "count"), [("{home}/xdg", 1), ("", 0), ("xdg", 0)], ids=["set", "empty", "relative"])
