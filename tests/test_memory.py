@@ -29,7 +29,8 @@ def held() -> Counter[str]:
     """Class of the package -> how many of its objects live."""
     gc.collect()
     kinds = (type(thing) for thing in gc.get_objects())
-    return Counter(kind.__qualname__ for kind in kinds if kind.__module__.startswith("mcp_actors."))
+    # Of some metaclasses `__module__` is no text.
+    return Counter(kind.__qualname__ for kind in kinds if str(kind.__module__).startswith("mcp_actors."))
 
 
 async def wait_restarts(runtime: Runtime, name: str, count: int) -> None:
