@@ -15,6 +15,7 @@ import os
 import shlex
 import signal
 import time
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn
 
@@ -223,5 +224,6 @@ def change_line(old: ServerStatus | None, new: ServerStatus | None) -> str | Non
 def _say(text: str | None) -> None:
     if text is not None:
         # The journal writes its own moments.
-        stamp = "" if "JOURNAL_STREAM" in os.environ else time.strftime("%Y-%m-%dT%H:%M:%S%z ")
+        moment = "" if "JOURNAL_STREAM" in os.environ else datetime.now().astimezone().isoformat(timespec="seconds")
+        stamp = f"{moment} " if moment else ""
         output.note(f"{stamp}{text}", prefix="")

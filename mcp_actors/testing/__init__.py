@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mcp_actors.testing.sse_server import open_sse_server
     from mcp_actors.testing.synthetic import synthetic_command, synthetic_server
     from mcp_actors.testing.wire_server import serve_stdio
+    from mcp_actors.transports.memory import MemoryTransport
 
 __all__ = [
     "Call",
@@ -20,6 +21,7 @@ __all__ = [
     "HttpAnswer",
     "HttpOptions",
     "HttpRequest",
+    "MemoryTransport",
     "ScriptedServer",
     "check_transport",
     "open_http_server",
@@ -29,13 +31,15 @@ __all__ = [
     "synthetic_server",
 ]
 
-# Name -> module. Imported on first use: `stdio_server` runs from this room and must not wait for it.
+# Name -> module, of this room unless it is written whole. Imported on first use: `stdio_server` runs from this room and
+# must not wait for it.
 _HOMES = {
     "Call": "scripted",
     "FaultyTransport": "faulty",
     "HttpAnswer": "http_doorway",
     "HttpOptions": "http_voices",
     "HttpRequest": "http_doorway",
+    "MemoryTransport": "mcp_actors.transports.memory",
     "ScriptedServer": "scripted",
     "check_transport": "contracts",
     "open_http_server": "http_server",
@@ -52,4 +56,4 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f"{__name__}.{home}"), name)
+    return getattr(import_module(home if "." in home else f"{__name__}.{home}"), name)
