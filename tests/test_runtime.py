@@ -285,6 +285,27 @@ async def test_a_bug_in_one_child_touches_no_sibling(autojump_clock: object, cap
     assert any(record.levelname == "ERROR" and "planted" in str(record.exc_info) for record in caplog.records)
 
 
+async def test_a_bug_at_the_end_is_told_although_a_command_ended_the_life(
+    autojump_clock: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    """S135: a server that is switched off is disabled, whatever breaks meanwhile; what is wrong with us is logged."""
+
+    class Clumsy(MemoryTransport):
+        async def run(self, sink, *, task_status=trio.TASK_STATUS_IGNORED):
+            try:
+                await super().run(sink, task_status=task_status)
+            finally:
+                raise ZeroDivisionError("planted")
+
+    async with open_runtime([spec("one", echo_server())], transports=lambda one: Clumsy(one.target.serve)) as runtime:
+        await runtime.wait_ready()
+        await runtime.disable("one")
+        status = runtime.status()["one"]
+
+    assert (status.state, status.reason, status.error) == (ServerState.DISABLED, "user", None)
+    assert any(record.levelname == "ERROR" and "planted" in str(record.exc_info) for record in caplog.records)
+
+
 # ── dying, restarting ────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -94,8 +94,8 @@ class Calls:
                 await self._gate.wait()
             if limit.cancelled_caught:
                 raise trio.TooSlowError("the queue clock ran out: the server's session was being renewed")
-            if self._error is not None:
-                raise evolve(self._error)
+        if self._error is not None:
+            raise evolve(self._error)
         frame = self._session.request(
             method, params, slot, wants_progress=on_progress is not None, is_resend=is_resend, headers=headers
         )

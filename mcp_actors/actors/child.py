@@ -137,18 +137,18 @@ class Child:
         except* Exception as group:  # noqa: BLE001 - the child loop: whatever ends a life is judged, siblings go on
             error = connection.judged(cause_of(group))
         self.connection = None
+        if classify(error).kind is ExitKind.BUG:  # told also where a command ended the life: the bug is still there
+            logger.error("[MCP:%s] failed by a bug of ours", self.spec.name, exc_info=error)
         if self._is_ended:
             error = TransportClosed(server=self.spec.name)
         lived = 0.0 if ready_at is None else trio.current_time() - ready_at
         is_proven = connection.served > 0 or lived >= self.spec.restart_policy.stable_after
         end = classify(error, was_ready=ready_at is not None, was_proven=is_proven)
         self._history = self._history.ended(end)
-        if end.kind is ExitKind.BUG:
-            logger.error("[MCP:%s] failed by a bug of ours", self.spec.name, exc_info=error)
-        elif end.kind is not ExitKind.SHUTDOWN:
-            logger.info("[MCP:%s] ended reason=%s", self.spec.name, end.reason)
-        else:
+        if end.kind is ExitKind.SHUTDOWN:
             logger.debug("[MCP:%s] stopped", self.spec.name)
+        elif end.kind is not ExitKind.BUG:
+            logger.info("[MCP:%s] ended reason=%s", self.spec.name, end.reason)
         told = None if end.kind is ExitKind.SHUTDOWN else error
         self._last_error = describe_end(told, connection.diagnostics(), self._connect_timeout, connection.faults)
         if self._last_error is not None:

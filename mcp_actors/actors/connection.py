@@ -263,11 +263,7 @@ class Connection:
         headers: Sequence[tuple[str, str]] = (),
     ) -> bytes:
         """`request` for our own housekeeping: its answer is no proof of health."""
-        wire = self._wire
-        if wire is None:
-            raise TransportClosed(server=self.spec.name)
-        if wire.gone is not None:
-            raise evolve(wire.gone)
+        wire = self._usable_wire()
         try:
             result = await wire.calls.ask(method, params, timeouts=timeouts, on_progress=on_progress, headers=headers)
         except McpActorsError as refused:
@@ -309,10 +305,17 @@ class Connection:
 
     async def set_log_level(self, level: str) -> None:
         """Have the server send log messages of at least this level. See `Listening.set_log_level`."""
-        wire, info = self._wire, self.info
-        if wire is None or info is None:
+        wire, info = self._usable_wire(), self.info
+        if info is None:
             raise TransportClosed(server=self.spec.name)
         await self.listening.set_log_level(level, wire, info)
+
+    def _usable_wire(self) -> Wire:
+        if self._wire is None:
+            raise TransportClosed(server=self.spec.name)
+        if self._wire.gone is not None:
+            raise evolve(self._wire.gone)
+        return self._wire
 
     # ── ends ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -7,7 +7,8 @@ Rules.
 1. One facade for both eras (F01, F04): `watch` a URI; modern servers get one ``subscriptions/listen`` for everything,
    legacy ones a ``resources/subscribe`` for each URI, again after every renewal (A10).
 2. A subscription that ends is asked for again, later each time; afterwards everything is fetched again (F02, F03).
-3. A watcher holds up nobody: it keeps which URIs changed, not how often.
+3. A watcher holds up nobody: it keeps which URIs changed, not how often. What it keeps is bounded (invariant 5): of too
+   many URIs it knows only that something changed, of too many log messages it loses the oldest.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from mcp_actors.actors.bell import Bell
 from mcp_actors.errors import LocalProtocolError, McpActorsError
 from mcp_actors.protocol.clocks import CallTimeouts
 from mcp_actors.protocol.features import AskForLevel, NoLevels, StampLevel, plan_log_level
+from mcp_actors.protocol.jsonrpc import encode
 from mcp_actors.protocol.listening import (
     LISTEN,
     PROOF,
@@ -49,20 +51,35 @@ __all__ = ["Listening", "LogWatcher", "ResourceWatcher"]
 logger = logging.getLogger("mcp_actors.connection")
 
 LISTS: Final = frozenset({"tools", "prompts", "resources"})
+# Of one watcher, unread: a server decides how many URIs lie below a watched one, and how long each is.
+MAX_URI_CHARS: Final = 1024 * 1024
 MAX_LOG_MESSAGES: Final = 1000
+MAX_LOG_BYTES: Final = 4 * 1024 * 1024
 SUBSCRIBE_TIMEOUTS: Final = CallTimeouts(wall=30.0)
 
 
 @define(eq=False)
 class ResourceWatcher:
-    """An asynchronous iterator over the URIs that changed; the same URI twice before it is read counts once."""
+    """An asynchronous iterator over the URIs that changed; the same URI twice before it is read counts once.
 
-    _changed: dict[str, None] = field(factory=dict)
-    _bell: Bell = field(factory=Bell)
+    Where too much has changed before it is read, all that stands for it is the watched URI.
+    """
+
+    # What is watched, with all below it.
+    _uri: str
+    _changed: dict[str, None] = field(factory=dict, init=False)
+    # Characters in `_changed`.
+    _chars: int = field(default=0, init=False)
+    _bell: Bell = field(factory=Bell, init=False)
 
     def notice(self, uri: str) -> None:
         """Note a change."""
-        self._changed[uri] = None
+        if uri not in self._changed:
+            if self._chars + len(uri) > MAX_URI_CHARS:
+                self._changed.clear()
+                uri, self._chars = self._uri, 0
+            self._changed[uri] = None
+            self._chars += len(uri)
         self._bell.ring()
 
     def end(self) -> None:
@@ -78,6 +95,7 @@ class ResourceWatcher:
             await self._bell.wait()
         uri = next(iter(self._changed))
         del self._changed[uri]
+        self._chars -= len(uri)
         return uri
 
 
@@ -85,13 +103,24 @@ class ResourceWatcher:
 class LogWatcher:
     """An asynchronous iterator over the log messages of one server; who falls behind loses the oldest."""
 
-    _messages: deque[LogReceived] = field(factory=lambda: deque(maxlen=MAX_LOG_MESSAGES))
-    _bell: Bell = field(factory=Bell)
+    # With the size of each, oldest first.
+    _messages: deque[tuple[LogReceived, int]] = field(factory=deque, init=False, repr=False)
+    # Bytes in `_messages`.
+    _bytes: int = field(default=0, init=False)
+    _bell: Bell = field(factory=Bell, init=False)
 
-    def notice(self, message: LogReceived) -> None:
-        """Note a message."""
-        self._messages.append(message)
+    def notice(self, message: LogReceived, size: int) -> None:
+        """Note a message of so many bytes; the newest is kept, however large."""
+        self._messages.append((message, size))
+        self._bytes += size
+        while len(self._messages) > MAX_LOG_MESSAGES or (self._bytes > MAX_LOG_BYTES and len(self._messages) > 1):
+            self._take()
         self._bell.ring()
+
+    def _take(self) -> LogReceived:
+        message, size = self._messages.popleft()
+        self._bytes -= size
+        return message
 
     def end(self) -> None:
         """Learn that nothing more will come; what was noticed can still be read."""
@@ -104,7 +133,7 @@ class LogWatcher:
         """Wait for the next message; the iteration ends when the server is gone for good. Cancellation: safe."""
         while not self._messages:
             await self._bell.wait()
-        return self._messages.popleft()
+        return self._take()
 
 
 class Listening:
@@ -139,7 +168,7 @@ class Listening:
     @contextmanager
     def watch(self, uri: str) -> Iterator[ResourceWatcher]:
         """Watch one resource, and those below it, while the block runs."""
-        watcher = ResourceWatcher()
+        watcher = ResourceWatcher(uri)
         if self._is_over:
             watcher.end()
         self._watchers.setdefault(uri, set()).add(watcher)
@@ -172,8 +201,9 @@ class Listening:
 
     def log_received(self, message: LogReceived) -> None:
         """Tell who watches the log."""
+        size = _size_of(message) if self._log_watchers else 0
         for watcher in self._log_watchers:
-            watcher.notice(message)
+            watcher.notice(message, size)
 
     async def set_log_level(self, level: str, wire: Wire, info: ServerInfo) -> None:
         """Have this server send log messages of at least this level, now and after every reconnect (F13, A10).
@@ -291,6 +321,13 @@ class Listening:
                 await wire.calls.ask(method, {"uri": uri}, timeouts=SUBSCRIBE_TIMEOUTS)
             except (McpActorsError, trio.TooSlowError) as error:
                 logger.debug("[MCP:%s] ! %s failed: %s", wire.server, method, error)
+
+
+def _size_of(message: LogReceived) -> int:
+    try:
+        return len(encode([message.level, message.logger, message.data]))
+    except LocalProtocolError:  # nested as deeply as can just be read
+        return MAX_LOG_BYTES
 
 
 def _nobody() -> None:

@@ -83,14 +83,14 @@ class Outgoing:
             frame: what is to go out.
             is_handshake: a handshake depends on it; one that cannot be sent is the end.
         """
+        if self._is_over:
+            return True  # nobody is left to be told
         is_answer = not frame.method
         if is_answer and self._answers >= MAX_ANSWERS:
             return False
         if not (is_answer or is_handshake) and self._ours >= MAX_OURS:
             logger.debug("[MCP:%s] x lost %s: too many wait", self._server, frame.method)
             return True
-        if self._is_over:
-            return True  # nobody is left to be told
         self._count(frame, 1, is_handshake=is_handshake)
         lane = self._answering if is_answer else self._handshake if is_handshake else self._other
         lane.waiting.append((frame, is_handshake))

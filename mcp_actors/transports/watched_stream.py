@@ -35,7 +35,7 @@ class WatchedStream(trio.abc.Stream):
     # Called when the stream ends during the handshake; None afterwards.
     _on_end: Callable[[], None] | None = None
     # What the handshake brought so far.
-    heard: bytes = b""
+    heard: bytes = field(default=b"", repr=False)
     # What was read and not handed on; empty but in a flood of small frames.
     _kept: bytes = field(default=b"", repr=False)
     _portions: Portions = field(factory=Portions, repr=False)

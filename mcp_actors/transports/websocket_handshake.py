@@ -37,7 +37,7 @@ def read_head(data: bytes) -> tuple[int | None, dict[bytes, bytes]]:
     """Status and headers (lower-case name -> value) of an HTTP answer; no status where it is none."""
     first, *lines = data.partition(HEAD_END)[0].split(b"\r\n")
     parts = first.split(b" ")
-    if not first.startswith(b"HTTP/1.") or len(parts) < 2 or not parts[1].isdigit():
+    if not first.startswith(b"HTTP/1.") or len(parts) < 2 or not parts[1].isdigit() or len(parts[1]) != 3:
         return None, {}
     pairs = (line.partition(b":") for line in lines)
     return int(parts[1]), {name.strip().lower(): value.strip() for name, _, value in pairs}

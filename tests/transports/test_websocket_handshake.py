@@ -22,6 +22,7 @@ def test_a_configured_host_goes_first_and_the_handshakes_own_headers_do_not_go_t
         (b"", (None, {})),
         (b"SSH-2.0-x\r\n", (None, {})),
         (b"HTTP/1.1 abc\r\n\r\n", (None, {})),
+        (b"HTTP/1.1 " + b"9" * 5000, (None, {})),  # more digits than a number may have
         (b"HTTP/1.1 503 No\r\nRetry-After:  7 \r\nodd\r\n\r\nbody: x", (503, {b"retry-after": b"7", b"odd": b""})),
     ],
 )
