@@ -23,7 +23,7 @@ from mcp_actors.errors import McpActorsError, ServerNotReady, UnknownTool
 from mcp_actors.protocol.jsonrpc import encode
 from mcp_actors.transports.commands import resolve_command
 from mcp_actors.transports.http_client import HttpClient
-from mcp_actors.transports.process import spawn
+from mcp_actors.transports.process import read_pipe, spawn
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -194,16 +194,7 @@ async def _feed(child: Child, payload: bytes) -> None:
 
 async def _collect(fd: int, output: bytearray) -> None:
     """Read until the end of the pipe; beyond the bound it is still read, and thrown away."""
-    while True:
-        try:
-            chunk = os.read(fd, READ_BYTES)
-        except BlockingIOError:
-            await trio.lowlevel.wait_readable(fd)
-            continue
-        except OSError:
-            return
-        if not chunk:
-            return
+    while chunk := await read_pipe(fd, READ_BYTES):
         if len(output) <= MAX_OUTPUT_BYTES:
             output += chunk
         await trio.lowlevel.checkpoint()

@@ -1,6 +1,6 @@
 """Owns the verbs about who we are: ``login``, ``logout``, ``auth status``, ``xaa``.
 
-What this is not: signing in (`auth`), nor asking the person (`prompting`).
+What this is not: signing in (`auth`), nor asking the person (`signing_in`).
 
 Rule 1: heavy imports stand inside functions (``--help`` stays fast).
 Rule 2: no token is ever printed, nor a secret taken from the command line, where other users would see it.
@@ -82,9 +82,9 @@ def run_login(shared: GlobalOptions, own: argparse.Namespace) -> int:
     secret = os.environ.get("MCP_CLIENT_SECRET") or None
 
     async def verb(desk: AuthDesk) -> int:
-        from mcp_actors.cli.prompting import TerminalPrompter
+        from mcp_actors.cli.signing_in import SignInPrompter
 
-        prompter = TerminalPrompter(uses_browser=not own.no_browser)
+        prompter = SignInPrompter(uses_browser=not own.no_browser)
         status = await desk.log_in(spec, prompter, scopes=scopes, by_code=own.code, client_secret=secret)
         output.note(f"signed in: {status_line(status)}", prefix="")
         return OK
@@ -214,7 +214,7 @@ def run_xaa(shared: GlobalOptions, own: argparse.Namespace) -> int:
         return with_desk(verb)
 
     async def in_or_out(desk: AuthDesk) -> int:
-        from mcp_actors.cli.prompting import TerminalPrompter
+        from mcp_actors.cli.signing_in import SignInPrompter
 
         company = await desk.company.current()
         if company is None:
@@ -224,7 +224,7 @@ def run_xaa(shared: GlobalOptions, own: argparse.Namespace) -> int:
             was_in = await company.log_out()
             output.note("signed out of the company" if was_in else "was not signed in to the company", prefix="")
             return OK
-        kind = await company.log_in(TerminalPrompter(uses_browser=not own.no_browser))
+        kind = await company.log_in(SignInPrompter(uses_browser=not own.no_browser))
         output.note(f"signed in to the company; kept in {kind}", prefix="")
         return OK
 
@@ -241,7 +241,7 @@ def _setup_of(own: argparse.Namespace) -> CompanySetup:
         raise UsageError("--callback-port must be a port number")
     secret = os.environ.get(COMPANY_SECRET) or None
     if own.client_secret:
-        from mcp_actors.cli.prompting import ask_secret
+        from mcp_actors.cli.client_secrets import ask_secret
 
         secret = ask_secret(COMPANY_SECRET)
     return CompanySetup(

@@ -5,6 +5,8 @@ What this is not: where that is (`auth`), nor writing entries (`changing`). No s
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from mcp_actors.auth.desk import AuthDesk
     from mcp_actors.config.specs import ServerSpec
 
-__all__ = ["add_client_secret", "check_client", "forget_secret", "keep_secret"]
+__all__ = ["add_client_secret", "ask_secret", "check_client", "forget_secret", "keep_secret"]
 
 
 def add_client_secret(parser: argparse.ArgumentParser) -> None:
@@ -40,6 +42,31 @@ def check_client(spec: ServerSpec) -> None:
         raise UsageError("the entry has an oauth.clientSecret of its own: give one of both")
 
 
+def ask_secret(variable: str) -> str:
+    """The secret that ``--client-secret`` asks for: what the environment has, else typed at the terminal without echo.
+
+    Args:
+        variable: of the environment; never an argument, which other users of the machine can see.
+
+    Raises:
+        UsageError: there is neither, or nothing was typed.
+
+    Source:
+        S261, S361.
+    """
+    secret = os.environ.get(variable)
+    if secret:
+        return secret
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise UsageError(f"--client-secret asks at a terminal; without one set {variable}")
+    from getpass import getpass
+
+    secret = getpass("client secret: ", stream=sys.stderr)
+    if not secret:
+        raise UsageError("no secret was given")
+    return secret
+
+
 def keep_secret(spec: ServerSpec) -> str:
     """Ask for the secret of the client that the entry names, and keep it; returns the kind of the store.
 
@@ -52,7 +79,6 @@ def keep_secret(spec: ServerSpec) -> str:
         S261.
     """
     from mcp_actors.cli.auth_verbs import with_desk
-    from mcp_actors.cli.prompting import ask_secret
 
     secret, kind = ask_secret("MCP_CLIENT_SECRET"), ""
 

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Final
 
 import trio
 from attrs import define, field
 
 __all__ = ["StdinLines"]
+
+# Of a line; a terminal takes 4096, an address that is pasted into a pipe may be longer. What is longer is no line.
+MAX_LINE_BYTES: Final = 64 * 1024
 
 
 @define(eq=False)
@@ -25,12 +29,17 @@ class StdinLines:
     async def read_line(self) -> str | None:
         """The next line without its end; None at the end of input. Cancellation: safe; what was typed is kept."""
         while b"\n" not in self._held and not self._is_ended:
-            if sys.platform == "win32":
-                chunk = await trio.to_thread.run_sync(os.read, self._fd, 4096, abandon_on_cancel=True)
-            else:
-                await trio.lowlevel.wait_readable(self._fd)
-                chunk = os.read(self._fd, 4096)
+            chunk = await self._read()
             self._held += chunk
-            self._is_ended = not chunk
+            self._is_ended = not chunk or len(self._held) > MAX_LINE_BYTES
         line, end, self._held = self._held.partition(b"\n")
         return line.decode("utf-8", "replace").rstrip("\r") if line or end else None
+
+    async def _read(self) -> bytes:
+        if sys.platform == "win32":
+            return await trio.to_thread.run_sync(os.read, self._fd, 4096, abandon_on_cancel=True)
+        try:
+            await trio.lowlevel.wait_readable(self._fd)
+        except PermissionError:  # a file, or /dev/null: there is nothing to wait for
+            await trio.lowlevel.checkpoint()
+        return os.read(self._fd, 4096)

@@ -188,10 +188,13 @@ class Runtime:
             S162, S183, S197, S198, S199, S200.
         """
         tool = self.catalog.resolve(name)
-        if tool is None:
+        connection = None if tool is None else self._open_connection(tool.server)
+        if tool is None or connection is None:
+            begun = trio.current_time()
             with trio.fail_after(math.inf if timeout is None else timeout):
                 tool = await self.find_tool(name)
-        connection = await self.connection(tool.server)
+                connection = await self.connection(tool.server)
+            timeout = None if timeout is None else timeout - (trio.current_time() - begun)
         raw = await call_tool(connection, tool, arguments or {}, CallOptions(timeout, progress, may_repeat, on_task))
         return ToolResult(raw, tool.server, tool.name)
 
@@ -227,12 +230,16 @@ class Runtime:
 
     async def connection(self, server: str) -> Connection:
         """The connection that takes a server's calls; brings it up first if it may be (S125). Cancellation: safe."""
-        connection = self._registry.snapshot.connections.get(server)
-        if connection is None or not connection.is_open:
+        connection = self._open_connection(server)
+        if connection is None:
             connection = await self._ensure(server)
             while connection.users.are_leaving:  # another generation follows already
                 connection = await self._ensure(server)
         return connection
+
+    def _open_connection(self, server: str) -> Connection | None:
+        connection = self._registry.snapshot.connections.get(server)
+        return connection if connection is not None and connection.is_open else None
 
     async def _ensure(self, server: str) -> Connection:
         self.configured.find(server)

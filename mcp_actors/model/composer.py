@@ -18,6 +18,7 @@ import trio
 from attrs import frozen
 
 from mcp_actors.errors import LocalProtocolError, McpActorsError, UnknownPrompt, UnknownServer
+from mcp_actors.groups import bare_errors
 from mcp_actors.model.own_tools import told
 from mcp_actors.protocol.jsonrpc import encode
 from mcp_actors.tools.mentions import (
@@ -150,9 +151,10 @@ class Composer:
         async def read(position: int, mention: Mention) -> None:
             contents[position] = await self._read(mention)
 
-        async with trio.open_nursery() as nursery:
-            for position, mention in enumerate(mentions):
-                nursery.start_soon(read, position, mention)
+        with bare_errors():
+            async with trio.open_nursery() as nursery:
+                for position, mention in enumerate(mentions):
+                    nursery.start_soon(read, position, mention)
         return tuple(
             Attachment(mention, content)
             for mention, content in zip(mentions, contents, strict=True)

@@ -1,22 +1,21 @@
-"""Owns asking the person at a terminal to sign in: a browser, a listener on this machine, a URL pasted back, a secret.
+"""Owns asking the person at a terminal to sign in: a browser, a listener on this machine, a URL pasted back.
 
-What this is not: the sign-in (`auth.flow`), nor the listener (`auth.loopback`).
+What this is not: the sign-in (`auth.flow`), the listener (`auth.loopback`), nor what servers ask (`prompter`).
 """
 
 from __future__ import annotations
 
-import os
 import sys
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import trio
-from attrs import frozen
+from attrs import field, frozen
 
 from mcp_actors.auth.browser import open_browser
 from mcp_actors.auth.loopback import open_landing
 from mcp_actors.cli import output
-from mcp_actors.cli.exits import UsageError
+from mcp_actors.cli.stdin_lines import StdinLines
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -25,17 +24,17 @@ if TYPE_CHECKING:
     from mcp_actors.auth.grants import DeviceCode
     from mcp_actors.auth.loopback import Landing
 
-__all__ = ["TerminalPrompter", "ask_secret"]
-
-MAX_LINE_BYTES = 64 * 1024
+__all__ = ["SignInPrompter"]
 
 
 @frozen
-class TerminalPrompter:
+class SignInPrompter:
     """Asks at standard error, listens on this machine and on standard input."""
 
     # False: the person opens the page elsewhere.
     uses_browser: bool = True
+    # What the person types or pastes; kept between the visits of one sign-in.
+    _lines: StdinLines = field(factory=StdinLines, repr=False)
 
     @asynccontextmanager
     async def receive(self, *, fixed: str | None, preferred: str | None) -> AsyncIterator[Reception]:
@@ -61,49 +60,12 @@ class TerminalPrompter:
                 "where the browser ends up at an address that cannot be reached, paste that whole address here:",
                 prefix="",
             )
-        await _take_pasted(landing)
+        await self._take_pasted(landing)
 
-
-async def _take_pasted(landing: Landing) -> None:
-    """Read lines until one belongs to the visit. Runs until cancelled, or until standard input ends."""
-    if sys.stdin is None or os.name != "posix":
-        return
-    rest = b""
-    while True:
-        try:
-            await trio.lowlevel.wait_readable(0)
-        except PermissionError:  # a file or /dev/null, which nobody can wait for and which never makes anybody wait
-            await trio.lowlevel.checkpoint()
-        chunk = os.read(0, 4096)
-        if not chunk or len(rest) > MAX_LINE_BYTES:
+    async def _take_pasted(self, landing: Landing) -> None:
+        """Read lines until one belongs to the visit. Runs until cancelled, or until standard input ends."""
+        if sys.stdin is None:
             return
-        *lines, rest = (rest + chunk).split(b"\n")
-        for line in lines:
-            text = line.decode("utf-8", "replace").strip()
-            if text and not landing.arrive(text):
+        while (line := await self._lines.read_line()) is not None:
+            if line.strip() and not landing.arrive(line.strip()):
                 output.note("that address does not belong to this sign-in: paste the whole of it", prefix="")
-
-
-def ask_secret(variable: str) -> str:
-    """The secret that ``--client-secret`` asks for: what the environment has, else typed at the terminal without echo.
-
-    Args:
-        variable: of the environment; never an argument, which other users of the machine can see.
-
-    Raises:
-        UsageError: there is neither, or nothing was typed.
-
-    Source:
-        S261, S361.
-    """
-    secret = os.environ.get(variable)
-    if secret:
-        return secret
-    if sys.stdin is None or not sys.stdin.isatty():
-        raise UsageError(f"--client-secret asks at a terminal; without one set {variable}")
-    from getpass import getpass
-
-    secret = getpass("client secret: ", stream=sys.stderr)
-    if not secret:
-        raise UsageError("no secret was given")
-    return secret
