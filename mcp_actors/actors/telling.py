@@ -6,13 +6,12 @@ What this is not: its states and reason codes (`lifecycle`), nor what follows fr
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import trio
 
-from mcp_actors.config.notes import SWITCHED_OFF
+from mcp_actors.config.remedies import sign_in_remedy, switched_off_remedy
 from mcp_actors.config.specs import RemoteTarget, TransportName
 from mcp_actors.errors import AuthRequired, McpActorsError, TransportError
 
@@ -23,9 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["capability_summary", "describe_end", "remedy_for"]
 
-# Reason code -> what a person can do about it. Codes that need nothing are not listed.
+# Reason code -> what a person can do about it; for those with a command of ours see `config.remedies`. Codes that need
+# nothing are not listed.
 REMEDIES: Final[dict[str, str]] = {
-    "needs-auth": "log in: mcp-actors login {name}",
     "crash-loop": "see its error, then restart it",
     "gave-up": "see its error, then restart it",
     "timeout": "see what it says with --debug; MCP_TIMEOUT (milliseconds) or its connectTimeout gives it longer",
@@ -33,7 +32,6 @@ REMEDIES: Final[dict[str, str]] = {
     "exit": "start its command by hand to see what it lacks; what it said last stands above",
     "exhausted": "this machine is out of descriptors, processes or memory: ulimit -a shows its limits",
     "unreachable": "see that the server runs, and that its url is right",
-    **SWITCHED_OFF,
 }
 # Of a server whose headers come from a program: there is nothing to log in to (S245).
 HELPER_REMEDY: Final = "its headersHelper printed what the server does not accept: correct that"
@@ -58,8 +56,9 @@ def remedy_for(reason: str, spec: ServerSpec, told: str | None = None) -> str | 
             return HELPER_REMEDY
         if spec.target.transport in _SOCKETS:
             return HEADER_REMEDY
-    remedy = REMEDIES.get(reason)
-    return None if remedy is None else remedy.format(name=shlex.quote(spec.name))
+    if reason == "needs-auth":
+        return sign_in_remedy(spec.name)
+    return REMEDIES.get(reason) or switched_off_remedy(reason, spec.name)
 
 
 def capability_summary(info: ServerInfo) -> str:

@@ -18,7 +18,6 @@ Rule 1: nothing here waits for a person unless a prompter was supplied; a call f
 from __future__ import annotations
 
 import logging
-import shlex
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -33,6 +32,7 @@ from mcp_actors.auth.flow import Errand, log_in
 from mcp_actors.auth.options import GrantKind
 from mcp_actors.auth.scopes import MAX_STEPS
 from mcp_actors.auth.urls import host_of, is_same_origin
+from mcp_actors.config.remedies import sign_in_remedy
 from mcp_actors.errors import AuthFailed, AuthRequired, McpActorsError
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class ServerAuth:
     @property
     def remedy(self) -> str:
         """The command that a person runs to sign in."""
-        return f"sign in with: mcp-actors login {shlex.quote(self.name)}"
+        return sign_in_remedy(self.name)
 
     # ── meeting demands ──────────────────────────────────────────────────────────────────────────────────────────────
 

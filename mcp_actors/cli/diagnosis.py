@@ -17,8 +17,8 @@ from attrs import frozen
 
 from mcp_actors.cli.redact import redact_entry, redact_url
 from mcp_actors.config.approvals import approval_of
-from mcp_actors.config.notes import SWITCHED_OFF
 from mcp_actors.config.policy import decide
+from mcp_actors.config.remedies import switched_off_remedy
 from mcp_actors.config.specs import RemoteTarget, Scope, ServerSpec, StdioTarget
 from mcp_actors.errors import ConnectFailed
 from mcp_actors.transports.commands import resolve_final
@@ -132,9 +132,9 @@ def _of_spec(spec: ServerSpec, environ: Mapping[str, str], cwd: str) -> Finding:
     about = {"server": spec.name, "scope": str(spec.scope), "file": spec.source}
     if not spec.is_enabled:
         level = "warning" if spec.disabled_reason in MISSED else "note"
-        remedy = SWITCHED_OFF.get(spec.disabled_reason, "")
+        remedy = switched_off_remedy(spec.disabled_reason, spec.name)
         text = f"does not run: {spec.disabled_reason}" + (f": {spec.disabled_detail}" if spec.disabled_detail else "")
-        return Finding(level, spec.disabled_reason, text, remedy=remedy.format(name=spec.name) or None, **about)
+        return Finding(level, spec.disabled_reason, text, remedy=remedy, **about)
     if isinstance(spec.target, StdioTarget):
         try:
             return Finding("ok", "runs", f"stdio: {program_of(spec, environ, cwd)}", **about)

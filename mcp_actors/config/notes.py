@@ -5,27 +5,18 @@ What this is not: errors. An entry that cannot run is a `ConfigError`; a note le
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import define, evolve, field, frozen
 
 from mcp_actors.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from mcp_actors.config.specs import Scope
 
-__all__ = ["SWITCHED_OFF", "ConfigNote", "EntryFindings", "Findings", "KeyPath", "Shadowed", "dotted"]
-
-# Reason code of a definition that does not run by somebody's word -> what to do about it (S041).
-SWITCHED_OFF: Final[Mapping[str, str]] = {
-    "pending-approval": "look at it and allow it: mcp-actors approve {name}, or allow all with --approve-project",
-    "rejected": "a settings file rejects it: take its name out of disabledMcpjsonServers",
-    "policy": "ask whoever wrote the rule",
-    "user": "switch it on: mcp-actors enable {name}",
-    "not-configured": "give it a url",
-}
+__all__ = ["ConfigNote", "EntryFindings", "Findings", "KeyPath", "Shadowed", "dotted"]
 
 # Where something stands inside a document: keys and list indices from the root.
 KeyPath: TypeAlias = "tuple[str | int, ...]"

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 import trio
 from attrs import define, field
 
+from mcp_actors.config.remedies import switched_off_remedy
 from mcp_actors.config.specs import RemoteTarget, Scope
 from mcp_actors.errors import ConfigError, ConnectFailed, RemoteProtocolError
 from mcp_actors.protocol.jsonrpc import decode_object
@@ -134,7 +135,7 @@ async def print_headers(spec: ServerSpec, environ: Mapping[str, str]) -> dict[st
             file=spec.source,
             key=f"{spec.name}.headersHelper",
             reason="runs a command of a folder that you have not said to trust",
-            remedy=f"look at it, then approve it: mcp-actors approve {spec.name}, or --approve-project",
+            remedy=switched_off_remedy("pending-approval", spec.name),
         )
     if target.headers_helper is None:
         return {}

@@ -26,7 +26,7 @@ TOLD = "sign in with: mcp-actors login srv --scopes write"
     ("reason", "spec", "told", "remedy"),
     [
         ("needs-auth", REMOTE, TOLD, TOLD),
-        ("needs-auth", REMOTE, None, "log in: mcp-actors login srv"),
+        ("needs-auth", REMOTE, None, "sign in with: mcp-actors login srv"),
         ("needs-auth", HELPED, None, "its headersHelper printed what the server does not accept: correct that"),
         ("refused", KEYED, CredentialsRefused().remedy, CredentialsRefused().remedy),
         ("needs-auth", SOCKET, None, "put the header that it wants into its entry"),

@@ -9,7 +9,7 @@ import pytest
 from mcp_actors.cli.configured import refuse_when_managed
 from mcp_actors.cli.destinations import destination_of, diff_text
 from mcp_actors.cli.diagnosis import find_all
-from mcp_actors.config.notes import SWITCHED_OFF
+from mcp_actors.config.remedies import SWITCHED_OFF
 from mcp_actors.config.specs import Scope
 from mcp_actors.errors import ServerNotAllowed
 from mcp_actors.files.loading import load_config
