@@ -1,4 +1,4 @@
-"""Owns the way out of exception groups: what they hold, and how a lone error leaves a nursery without its wrapping.
+"""Owns the ways through errors: what a group holds, what lies behind an error, how a lone one leaves a nursery bare.
 
 What this is not: a verdict; which of several errors is the cause is `actors.exits`' to say.
 """
@@ -6,12 +6,15 @@ What this is not: a verdict; which of several errors is the cause is `actors.exi
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["bare_errors", "leaves"]
+__all__ = ["bare_errors", "causes", "leaves"]
+
+# How deep an error may lie behind others; httpx, httpcore and trio make six.
+MAX_CAUSES: Final = 10
 
 
 def leaves(error: BaseException) -> Iterator[BaseException]:
@@ -21,6 +24,20 @@ def leaves(error: BaseException) -> Iterator[BaseException]:
             yield from leaves(inner)
     else:
         yield error
+
+
+def causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and what lies behind it, outermost first, at most `MAX_CAUSES`.
+
+    HTTP libraries raise in `except` blocks without a cause, and a host of several addresses fails as a group, of which
+    the first stands for all.
+    """
+    for _ in range(MAX_CAUSES):
+        if error is None:
+            return
+        yield error
+        inner = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else None
+        error = error.__cause__ or inner or error.__context__
 
 
 @contextmanager

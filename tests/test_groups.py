@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import trio
 
-from mcp_actors.groups import bare_errors, leaves
+from mcp_actors.groups import bare_errors, causes, leaves
 
 
 def test_leaves_flatten_in_order():
@@ -14,6 +14,25 @@ def test_leaves_flatten_in_order():
 
     assert list(leaves(ExceptionGroup("a", [ExceptionGroup("b", [one, two]), three]))) == [one, two, three]
     assert list(leaves(one)) == [one]
+
+
+def test_causes_lie_behind_each_other():
+    """A cause goes first, then what a group holds, then what an error was raised beside."""
+    root, beside, cause = OSError("root"), KeyError("beside"), ValueError("cause")
+    top = RuntimeError("top")
+    top.__context__, top.__cause__ = beside, cause
+    cause.__context__ = group = ExceptionGroup("g", [root, KeyError("second")])
+
+    assert list(causes(top)) == [top, cause, group, root]
+    assert list(causes(None)) == []
+
+
+def test_causes_come_to_an_end():
+    """However long a chain is, or if it bites its tail."""
+    one, two = ValueError("1"), ValueError("2")
+    one.__cause__, two.__cause__ = two, one
+
+    assert list(causes(one)) == [one, two] * 5
 
 
 @pytest.mark.parametrize("depth", [0, 1, 3])

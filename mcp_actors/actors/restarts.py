@@ -32,6 +32,7 @@ from mcp_actors.errors import (
     TransportError,
     UnsupportedRevision,
 )
+from mcp_actors.groups import causes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,8 +53,6 @@ __all__ = [
 
 # The longest pause that a server can ask for, in seconds (fault 46).
 MAX_RETRY_AFTER: Final = 60.0
-# How deep an error may lie behind others; httpx, httpcore and trio make six.
-MAX_CAUSES: Final = 10
 
 
 class ExitKind(enum.Enum):
@@ -183,18 +182,8 @@ def classify(cause: BaseException | None, *, was_ready: bool = False, was_proven
 
 
 def _is_exhausted(cause: BaseException | None) -> bool:
-    """Whether the system had no more to give, behind whatever error (fault 98).
-
-    HTTP libraries raise in `except` blocks without a cause, and a host of several addresses fails as a group.
-    """
-    for _ in range(MAX_CAUSES):
-        if cause is None:
-            break
-        if isinstance(cause, OSError) and cause.errno in _SCARCE:
-            return True
-        inner = cause.exceptions[0] if isinstance(cause, BaseExceptionGroup) else None
-        cause = cause.__cause__ or inner or cause.__context__
-    return False
+    """Whether the system had no more to give, behind whatever error (fault 98)."""
+    return any(isinstance(error, OSError) and error.errno in _SCARCE for error in causes(cause))
 
 
 def may_start(history: History, policy: RestartPolicy, now: float) -> bool:

@@ -16,6 +16,7 @@ import trio
 from attrs import define, field
 
 from mcp_actors.errors import RemoteProtocolError, TransportBroken
+from mcp_actors.groups import causes
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
@@ -207,10 +208,7 @@ class HttpAnswer:
 def explain(exc: BaseException) -> str:
     """Say why in the words of the innermost cause that has any (``str(ConnectError)`` is often empty)."""
     best = ""
-    seen: BaseException | None = exc
-    for _ in range(10):
-        if seen is None:
-            break
+    for seen in causes(exc):
         if isinstance(seen, ssl.SSLError) and seen.reason in _NO_TLS:
             best = f"it does not speak TLS there; if it is a plain server, write http:// (or ws://) ({seen.reason})"
         elif isinstance(seen, ssl.SSLCertVerificationError):
@@ -220,8 +218,4 @@ def explain(exc: BaseException) -> str:
             best = seen.strerror if has_own_codes or not seen.errno else os.strerror(seen.errno)
         elif str(seen) and not best:
             best = str(seen)
-        inner = seen.__cause__ or seen.__context__
-        if inner is None and isinstance(seen, BaseExceptionGroup):
-            inner = seen.exceptions[0]
-        seen = inner
     return " ".join((best or NO_WORDS).split())[:300]

@@ -37,6 +37,7 @@ from mcp_actors.errors import (
     TransportClosed,
     TransportError,
 )
+from mcp_actors.groups import causes, leaves
 from mcp_actors.shown import one_line
 from mcp_actors.transports.base import Diagnostics
 from mcp_actors.transports.carried_headers import CarriedHeaders
@@ -214,9 +215,7 @@ class WebSocketTransport:
             return unforeseen or group
         if isinstance(self._verdict, TransportBroken):
             return self._error()
-        error: BaseException = known
-        while isinstance(error, BaseExceptionGroup):
-            error = error.exceptions[0]
+        error = next(leaves(known))
         if isinstance(error, trio_websocket.ConnectionRejected):
             return refused(place_of(self._url), error.status_code, dict(error.headers), time.time())
         if isinstance(error, McpActorsError):
@@ -329,9 +328,5 @@ async def _ping(websocket: trio_websocket.WebSocketConnection) -> None:
 
 def _root(error: BaseException) -> str:
     """What was wrong at first: the library answers a faulty handshake in ways that h11 refuses."""
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, WsProtocolError | h11.ProtocolError):
-            error = seen
-        seen = seen.__context__
-    return str(error)
+    faults = [seen for seen in causes(error) if isinstance(seen, WsProtocolError | h11.ProtocolError)]
+    return str(faults[-1] if faults else error)
