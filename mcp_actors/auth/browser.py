@@ -16,7 +16,7 @@ from mcp_actors.auth.urls import check_url
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["browser_command", "open_browser"]
+__all__ = ["browser_command", "open_browser", "start_browser"]
 
 # First that is there. `wslview` opens Windows' browser out of WSL.
 _LINUX: Final = ("wslview", "xdg-open", "gio", "sensible-browser", "x-www-browser")
@@ -43,6 +43,18 @@ def browser_command(url: str, environ: Mapping[str, str], platform: str = sys.pl
     return None
 
 
+def start_browser(url: str, environ: Mapping[str, str]) -> subprocess.Popen[bytes] | None:
+    """Start what opens `url`, which was judged; None where nothing could be started. Waits for nothing."""
+    command, quiet = browser_command(url, environ), subprocess.DEVNULL
+    if command is None:
+        return None
+    try:
+        # An argument list: no shell ever reads the URL.
+        return subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
+    except OSError:
+        return None
+
+
 def open_browser(url: str, environ: Mapping[str, str] = os.environ) -> bool:
     """Open `url` for the person; returns whether a browser was started. Waits for nothing.
 
@@ -50,18 +62,7 @@ def open_browser(url: str, environ: Mapping[str, str] = os.environ) -> bool:
         AuthFailed: the URL must not be opened: not https, and not http on this machine.
     """
     check_url(url, "the page to sign in at")
-    command = browser_command(url, environ)
-    if command is None:
-        return False
-    try:
-        child = subprocess.Popen(  # an argument list: no shell ever reads the URL
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-    except OSError:
-        return False
-    child.returncode = 0  # it outlives us; nobody waits for it, and nobody is warned that nobody does
-    return True
+    starter = start_browser(url, environ)
+    if starter is not None:
+        starter.returncode = 0  # it outlives us; nobody waits for it, and nobody is warned that nobody does
+    return starter is not None

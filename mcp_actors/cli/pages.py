@@ -6,12 +6,11 @@ What this is not: whether it may be opened (`elicitation.urls`), nor which progr
 from __future__ import annotations
 
 import os
-import subprocess
 from typing import Final
 
 import trio
 
-from mcp_actors.auth.browser import browser_command
+from mcp_actors.auth.browser import start_browser
 
 __all__ = ["BROWSER_TIMEOUT", "open_in_browser"]
 
@@ -28,12 +27,8 @@ async def open_in_browser(url: str) -> bool:
     Cancellation:
         Safe. The browser stays.
     """
-    command, quiet = browser_command(url, os.environ), subprocess.DEVNULL
-    if command is None:
-        return False
-    try:
-        starter = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)  # noqa: ASYNC220
-    except OSError:
+    starter = start_browser(url, os.environ)
+    if starter is None:
         return False
     with trio.move_on_after(BROWSER_TIMEOUT):
         return await trio.to_thread.run_sync(starter.wait, abandon_on_cancel=True) == 0
