@@ -237,10 +237,17 @@ class AuthRequired(AuthError):
 
     reason: str = "the server asks for a login"
     remedy: str | None = None
+    # What the server said with it; untrusted.
+    said: str = ""
     http_status: int | None = None
 
+    @property
+    def told(self) -> str:
+        """What happened, for a place that tells the remedy by itself."""
+        return self.reason + (f": {self.said}" if self.said else "")
+
     def describe(self) -> str:
-        return self.reason + (f" ({self.remedy})" if self.remedy else "")
+        return self.told + (f" ({self.remedy})" if self.remedy else "")
 
 
 @define(eq=False, kw_only=True, str=False, slots=False)

@@ -286,9 +286,7 @@ class Connection:
             return error
         if target.headers_helper is not None or not target.has_credentials:
             return error
-        said = error.reason.partition(": ")[2]  # is told (S414), but for a status alone
-        said = "" if said.startswith("HTTP ") else said
-        return CredentialsRefused(server=self.spec.name, said=said, http_status=error.http_status)
+        return CredentialsRefused(server=self.spec.name, said=error.said, http_status=error.http_status)
 
     def roots_changed(self) -> None:
         """Tell the server that the host's roots changed, where it is to be told (F12)."""

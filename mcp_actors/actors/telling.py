@@ -89,7 +89,7 @@ def describe_end(
     elif isinstance(error, TransportError):
         text, heard = error.describe(), ()  # which tells it already
     elif isinstance(error, AuthRequired):
-        text = error.reason  # its remedy is told as the remedy
+        text = error.told  # its remedy is told as the remedy
     else:
         text = error.describe() if isinstance(error, McpActorsError) else f"{type(error).__name__}: {error}"
     lines = [

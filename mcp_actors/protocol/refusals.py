@@ -39,7 +39,8 @@ def read_refusal(refusal: Refusal, *, is_connecting: bool) -> McpActorsError:
     """
     error = rpc_error_in(refusal)
     if refusal.status == 401 or (refusal.status == 403 and (is_connecting or refusal.challenge or error is None)):
-        return AuthRequired(reason=_describe_denial(refusal, error), http_status=refusal.status)
+        said = _words_of(refusal, error)
+        return AuthRequired(reason=_describe_denial(refusal), said=said, http_status=refusal.status)
     # An outage while connecting stays an outage, also when it is told in JSON-RPC.
     if error is not None and not (is_connecting and is_outage(refusal.status)):
         return error
@@ -88,13 +89,11 @@ def _describe(refusal: Refusal, error: RpcError | None) -> str:
     return f"{text}: {said}" if said else text
 
 
-def _describe_denial(refusal: Refusal, error: RpcError | None) -> str:
+def _describe_denial(refusal: Refusal) -> str:
     """Why it lets nobody in: 403 need not be about a login, so its words count (S245, S414)."""
-    what = "the server asks for a login"
     if refusal.status == 403 and not refusal.challenge:
-        what = "the server answered 403 (a login is missing, or a firewall refuses us)"
-    said = _words_of(refusal, error)
-    return f"{what}: {said}" if said else what
+        return "the server answered 403 (a login is missing, or a firewall refuses us)"
+    return "the server asks for a login"
 
 
 def _words_of(refusal: Refusal, error: RpcError | None) -> str:

@@ -116,8 +116,8 @@ def test_a_bare_403_may_be_a_firewall_s():
     asked = read_refusal(refusal(403, challenge="Bearer"), is_connecting=True)
 
     assert isinstance(error, AuthRequired)
-    assert error.reason.startswith("the server answered 403 (a login is missing, or a firewall refuses us): ")
-    assert "<html>Blocked</html>" in error.reason
+    assert error.told.startswith("the server answered 403 (a login is missing, or a firewall refuses us): ")
+    assert error.said == "<html>Blocked</html>"
     assert str(asked) == "the server asks for a login"
 
 
