@@ -84,7 +84,8 @@ if TYPE_CHECKING:
     from mcp_actors.runtime import open_runtime
     from mcp_actors.tools.catalog import Catalog, Tool
     from mcp_actors.tools.mentions import MissingArguments
-    from mcp_actors.tools.permission_rules import Rules, read_rules
+    from mcp_actors.tools.permission_rules import Rules, Verdict, read_rules
+    from mcp_actors.tools.permissions import Decision, PermissionRequest
     from mcp_actors.tools.pinning import PinPolicy
     from mcp_actors.tools.plans import Limits, ModelImage, ModelResult, ModelText
     from mcp_actors.tools.results import ToolResult
@@ -110,6 +111,7 @@ __all__ = [
     "ConnectFailed",
     "ConnectorSource",
     "CredentialsRefused",
+    "Decision",
     "Deny",
     "ElicitationDeclined",
     "EraChoice",
@@ -131,6 +133,7 @@ __all__ = [
     "ModelResult",
     "ModelText",
     "Outputs",
+    "PermissionRequest",
     "Phase",
     "PinBook",
     "PinPolicy",
@@ -181,6 +184,7 @@ __all__ = [
     "UnknownServer",
     "UnknownTool",
     "UnsupportedRevision",
+    "Verdict",
     "Watcher",
     "connection_event",
     "join_connectors",
@@ -231,7 +235,8 @@ _HOMES = {
     "fleet.server": ("RefreshOutcome", "Refreshed", "Server"),
     "tools.catalog": ("Catalog", "Tool"),
     "tools.mentions": ("MissingArguments",),
-    "tools.permission_rules": ("Rules", "read_rules"),
+    "tools.permission_rules": ("Rules", "Verdict", "read_rules"),
+    "tools.permissions": ("Decision", "PermissionRequest"),
     "tools.pinning": ("PinPolicy",),
     "tools.plans": ("Limits", "ModelImage", "ModelResult", "ModelText"),
     "tools.results": ("ToolResult",),

@@ -18,7 +18,7 @@ from attrs import frozen
 from mcp_actors.cli.redact import redact_entry, redact_url
 from mcp_actors.config.approvals import approval_of
 from mcp_actors.config.policy import decide
-from mcp_actors.config.remedies import switched_off_remedy
+from mcp_actors.config.remedies import MISSED, switched_off_remedy
 from mcp_actors.config.specs import RemoteTarget, Scope, ServerSpec, StdioTarget
 from mcp_actors.errors import ConnectFailed
 from mcp_actors.transports.commands import resolve_final
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Finding", "explain_server", "explain_text", "find_all", "find_state", "program_of"]
 
-# Reason codes of servers that are switched off and that somebody may miss; the others are by the user's own word.
-MISSED: Final = frozenset({"pending-approval", "policy"})
 # Told of as states of their servers.
 TOLD: Final = frozenset({"pending-approval", "policy", "shadowed", "not-configured"})
 

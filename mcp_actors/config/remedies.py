@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["SWITCHED_OFF", "sign_in_remedy", "switched_off_remedy"]
+__all__ = ["MISSED", "SWITCHED_OFF", "sign_in_remedy", "switched_off_remedy"]
 
 # Reason code of a definition that does not run by somebody's word -> what to do about it (S041).
 SWITCHED_OFF: Final[Mapping[str, str]] = {
@@ -21,6 +21,8 @@ SWITCHED_OFF: Final[Mapping[str, str]] = {
     "user": "switch it on: mcp-actors enable {name}",
     "not-configured": "give it a url",
 }
+# Those of them for which a server is missed by somebody: a project brought it along, or a rule forbids it.
+MISSED: Final = frozenset({"pending-approval", "policy"})
 
 
 def switched_off_remedy(reason: str, name: str) -> str | None:

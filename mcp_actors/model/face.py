@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Protocol
 import trio
 from attrs import evolve
 
-from mcp_actors.model.absent import absent
 from mcp_actors.model.limits import limits_of_environment
 from mcp_actors.model.offer import Offer, Offering
 from mcp_actors.model.own_tools import OwnTools, Resourceful, told
@@ -23,9 +22,10 @@ from mcp_actors.model.permission import Deny, Permission
 from mcp_actors.model.pictures import shrink_picture
 from mcp_actors.model.result_reader import Called, ResultReader
 from mcp_actors.model.tool_hooks import Before, hooks_beside
+from mcp_actors.model.unavailable import unavailable
 from mcp_actors.tools.formats import FORMATS
 from mcp_actors.tools.listing import Listing, clean_instructions
-from mcp_actors.tools.permissions import Mode, Question
+from mcp_actors.tools.permissions import Mode, PermissionRequest
 from mcp_actors.tools.plans import ModelText
 from mcp_actors.tools.search import DEFAULT_LIMIT
 from mcp_actors.tools.view import ToolView, restore_arguments
@@ -87,8 +87,8 @@ class ModelFace:
             rules: permission rules; deny rules also hide (S236). None: ``permissions`` of the settings files that the
                 fleet was read from, as they are now; ``Rules()`` for none at all.
             mode: how calls are treated that no rule speaks of, such as ``"plan"`` or ``"dontAsk"`` (S235).
-            ask: asks a person about a call, with the question and why it is asked; gives true, false, `Allow` or
-                `Deny` (S241). None: what would be asked is refused.
+            ask: asks a person about a call, with the `PermissionRequest` and the `Decision` that says why; gives true,
+                false, `Allow` or `Deny` (S241). None: what would be asked is refused.
             limits: how much of a result a model gets; None: the defaults, and what ``MAX_MCP_OUTPUT_TOKENS`` says.
             outputs: where files go that a model is told of; None: they are not saved, and the text says so.
             pins: what was approved; None: definitions may change freely.
@@ -155,7 +155,7 @@ class ModelFace:
     @property
     def unavailable(self) -> Mapping[str, str]:
         """Server that should run and does not -> why, and what to do: what to tell a model that misses its tools."""
-        return absent(self._runtime.snapshot.servers)
+        return unavailable(self._runtime.snapshot.servers)
 
     @property
     def instructions(self) -> Mapping[str, str]:
@@ -226,7 +226,7 @@ class ModelFace:
         before = Before(arguments or {}, hook)
         if hook is None and self._hooks is not None:
             before = await self._hooks.before(name, before.arguments)
-        question = Question(
+        request = PermissionRequest(
             name,
             before.arguments,
             is_read_only=tool.is_read_only,
@@ -235,7 +235,7 @@ class ModelFace:
             hook_reason=before.reason,
             tool=tool.names,
         )
-        settled = await self._permission.settle(question)
+        settled = await self._permission.settle(request)
         if isinstance(settled, Deny):
             text = f"Permission to use {name} was denied: {settled.message.rstrip('.')}."
             return evolve(told(text, is_error=True), is_interrupt=settled.is_interrupt)

@@ -13,7 +13,7 @@ import trio
 from attrs import frozen
 
 from mcp_actors.errors import McpActorsError, UnknownServer
-from mcp_actors.model.absent import absent
+from mcp_actors.model.unavailable import unavailable
 from mcp_actors.protocol import jsonrpc
 from mcp_actors.tools.items import resources_from_items
 from mcp_actors.tools.plans import ModelResult, ModelText
@@ -93,7 +93,7 @@ class OwnTools:
             self._require(server)
         wanted = {name: listing for name, listing in snapshot.listings.items() if server in (None, name)}
         offered = [resources_from_items(name, listing.resources or ())[0] for name, listing in wanted.items()]
-        failures = absent(snapshot.servers) if server is None else {}
+        failures = unavailable(snapshot.servers) if server is None else {}
         return list_answer(offered, failures)
 
     async def _read(self, server: str, uri: str) -> JsonObject:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from attrs import evolve, field, frozen
 
 from mcp_actors.tools.permission_rules import Rules, Verdict, read_rules
-from mcp_actors.tools.permissions import Decision, Mode, Question, decide
+from mcp_actors.tools.permissions import Decision, Mode, PermissionRequest, decide
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -51,7 +51,7 @@ class Deny:
 
 
 # Asks a person about one call; plain true and false are an `Allow` and a `Deny` without more.
-AskPermission: TypeAlias = "Callable[[Question, Decision], Awaitable[bool | Allow | Deny]]"
+AskPermission: TypeAlias = "Callable[[PermissionRequest, Decision], Awaitable[bool | Allow | Deny]]"
 
 
 class Permission:
@@ -90,26 +90,26 @@ class Permission:
                 _log_warnings(self._base)
         return self._rules
 
-    async def settle(self, question: Question) -> Allow | Deny:
+    async def settle(self, request: PermissionRequest) -> Allow | Deny:
         """Decide about a call, and ask the person where one is to be asked. Cancellation: as the person's.
 
         Source:
             S228, S234, S237, S241.
         """
-        decision = decide(question, self.rules, self.mode)
+        decision = decide(request, self.rules, self.mode)
         if decision.verdict is Verdict.ALLOW:
             return Allow()
         if decision.verdict is Verdict.DENY:
             return Deny(decision.reason)
         if self._ask is None:
             return Deny(f"{decision.reason}, and there is nobody to ask")
-        answer = await self._ask(question, decision)
+        answer = await self._ask(request, decision)
         if not isinstance(answer, Allow | Deny):
             answer = Allow() if answer is True else Deny()
         if isinstance(answer, Deny):
             return answer
-        arguments = question.arguments if answer.updated_input is None else answer.updated_input
-        rule = self.rules.first(Verdict.DENY, question.tool, arguments)
+        arguments = request.arguments if answer.updated_input is None else answer.updated_input
+        rule = self.rules.first(Verdict.DENY, request.tool, arguments)
         if rule is not None:
             return Deny(f"denied by the rule {rule}")
         if answer.updated_permissions:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mcp_actors.jsontypes import Json
     from mcp_actors.model.face import Fleet
     from mcp_actors.model.permission import AskPermission
-    from mcp_actors.tools.permissions import Decision, Question
+    from mcp_actors.tools.permissions import Decision, PermissionRequest
     from mcp_actors.tools.results import ToolResult
 
 __all__ = ["permission_tool", "read_answer"]
@@ -53,15 +53,15 @@ def permission_tool(runtime: Fleet, name: str, *, timeout: float | None = None) 
         S237, S239, S241.
     """
 
-    async def ask(question: Question, decision: Decision) -> Allow | Deny:
+    async def ask(request: PermissionRequest, decision: Decision) -> Allow | Deny:
         tool = runtime.snapshot.catalog.resolve(name)
-        if question.name == (name if tool is None else tool.callable_name):
+        if request.name == (name if tool is None else tool.callable_name):
             return Deny("it gives the permissions and is not for the model")
         if not decision.can_remember:
             return Deny(f"{decision.reason}, and {name} is no person")
         try:
             result = await runtime.call_tool(
-                name, {"tool_name": question.name, "input": question.arguments}, timeout=timeout
+                name, {"tool_name": request.name, "input": request.arguments}, timeout=timeout
             )
             return read_answer(result)
         except (McpActorsError, trio.TooSlowError) as error:

@@ -22,7 +22,7 @@ from mcp_actors.tools.permission_rules import Rule, Rules, Verdict
 if TYPE_CHECKING:
     from mcp_actors.jsontypes import JsonObject
 
-__all__ = ["FREE_TOOLS", "Decision", "Mode", "Question", "decide"]
+__all__ = ["FREE_TOOLS", "Decision", "Mode", "PermissionRequest", "decide"]
 
 # Listing and reading resources needs no permission (S242).
 FREE_TOOLS: Final = frozenset({"ListMcpResourcesTool", "ReadMcpResourceTool"})
@@ -46,7 +46,7 @@ class Mode(enum.StrEnum):
 
 
 @frozen
-class Question:
+class PermissionRequest:
     """A call that wants to be made."""
 
     # Callable name for a tool of a server, plain name for a tool of the host; never a title (S229).
@@ -74,7 +74,7 @@ class Decision:
     can_remember: bool = True
 
 
-def decide(question: Question, rules: Rules, mode: Mode = Mode.DEFAULT) -> Decision:
+def decide(request: PermissionRequest, rules: Rules, mode: Mode = Mode.DEFAULT) -> Decision:
     """Decide about one call.
 
     Returns:
@@ -84,33 +84,31 @@ def decide(question: Question, rules: Rules, mode: Mode = Mode.DEFAULT) -> Decis
     Source:
         S228-S242.
     """
-    if question.hook is Verdict.DENY:
-        return Decision(
-            Verdict.DENY, "denied by a hook" + (f": {question.hook_reason}" if question.hook_reason else "")
-        )
-    rule = rules.first(Verdict.DENY, question.tool, question.arguments)
+    if request.hook is Verdict.DENY:
+        return Decision(Verdict.DENY, "denied by a hook" + (f": {request.hook_reason}" if request.hook_reason else ""))
+    rule = rules.first(Verdict.DENY, request.tool, request.arguments)
     if rule is not None:
         return Decision(Verdict.DENY, f"denied by the rule {rule}", rule)
-    if question.requires_user_interaction:
+    if request.requires_user_interaction:
         return _asked(mode, "the tool asks for a person on every call", can_remember=False)
-    rule = rules.first(Verdict.ASK, question.tool, question.arguments)
+    rule = rules.first(Verdict.ASK, request.tool, request.arguments)
     if rule is not None:
         return _asked(mode, f"the rule {rule} wants to be asked", rule)
-    if question.is_org_ask:
+    if request.is_org_ask:
         return _asked(mode, "the organisation wants to be asked", can_remember=False)
-    if question.hook is Verdict.ASK:
-        return _asked(mode, "a hook wants to be asked" + (f": {question.hook_reason}" if question.hook_reason else ""))
-    if question.name in FREE_TOOLS:
+    if request.hook is Verdict.ASK:
+        return _asked(mode, "a hook wants to be asked" + (f": {request.hook_reason}" if request.hook_reason else ""))
+    if request.name in FREE_TOOLS:
         return Decision(Verdict.ALLOW, "reading resources needs no permission")
     if mode is Mode.BYPASS:
         return Decision(Verdict.ALLOW, "the mode lets everything pass")
-    if mode is Mode.PLAN and not question.is_read_only:
+    if mode is Mode.PLAN and not request.is_read_only:
         return Decision(Verdict.DENY, "only planning: nothing may be changed now")
-    if mode is Mode.ACCEPT_EDITS and question.name in EDIT_TOOLS:
+    if mode is Mode.ACCEPT_EDITS and request.name in EDIT_TOOLS:
         return Decision(Verdict.ALLOW, "the mode accepts edits")
-    if question.hook is Verdict.ALLOW:
+    if request.hook is Verdict.ALLOW:
         return Decision(Verdict.ALLOW, "allowed by a hook")
-    rule = rules.first(Verdict.ALLOW, question.tool, question.arguments)
+    rule = rules.first(Verdict.ALLOW, request.tool, request.arguments)
     # In plan mode even what only reads goes through the person: the hint is a claim of the server (S235, E05).
     if rule is not None and mode is not Mode.PLAN:
         return Decision(Verdict.ALLOW, f"allowed by the rule {rule}", rule)

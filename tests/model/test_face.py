@@ -46,7 +46,7 @@ async def test_every_call_is_checked(tool: str, rules, mode: Mode, person: bool 
     """S228-S237: deny, ask, mode, allow, person; a refusal is a result, and the server hears nothing."""
     server = shop()
 
-    async def ask(question, decision) -> bool:
+    async def ask(request, decision) -> bool:
         return bool(person)
 
     async with open_runtime([spec("shop", server)]) as runtime:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from mcp_actors.files.loading import LoadedConfig
     from mcp_actors.model.permission import AskPermission
-    from mcp_actors.tools.permissions import Decision, Question
+    from mcp_actors.tools.permissions import Decision, PermissionRequest
     from mcp_actors.tools.plans import ModelResult
 
 pytestmark = pytest.mark.deadline(10)
@@ -45,8 +45,8 @@ def answers(*given: bool | Allow | Deny) -> tuple[AskPermission, list[tuple[str,
     """A person who gives these answers in turn, and the questions that were asked."""
     left, asked = list(given), list[tuple[str, str]]()
 
-    async def ask(question: Question, decision: Decision) -> bool | Allow | Deny:
-        asked.append((question.name, decision.reason))
+    async def ask(request: PermissionRequest, decision: Decision) -> bool | Allow | Deny:
+        asked.append((request.name, decision.reason))
         return left.pop(0)
 
     return ask, asked
@@ -149,7 +149,7 @@ async def test_rules_that_came_while_the_person_thought_count(tmp_path: Path) ->
         await runtime.add_server(spec("shop", server))
         await runtime.wait_ready()
 
-        async def ask(question: Question, decision: Decision) -> bool:
+        async def ask(request: PermissionRequest, decision: Decision) -> bool:
             settings.write_text(json.dumps({"permissions": {"deny": ["mcp__shop__buy"]}}))
             await runtime.apply(load())
             return True

@@ -11,7 +11,7 @@ from mcp_actors.protocol.jsonrpc import encode
 from mcp_actors.tools.catalog import tools_from_items
 from mcp_actors.tools.naming import ToolNames
 from mcp_actors.tools.permission_rules import Rule, Verdict, read_rules
-from mcp_actors.tools.permissions import Mode, Question, decide
+from mcp_actors.tools.permissions import Mode, PermissionRequest, decide
 
 T = "mcp__s__t"
 ASK, DENY = Verdict.ASK, Verdict.DENY
@@ -48,7 +48,7 @@ def named(name: str) -> ToolNames:
 )
 def test_rules_name_tools(rule: str, name: str, expected: bool) -> None:
     """A rule means a server, a tool, or what a star stands for; other characters stand for themselves (S229, S231)."""
-    decision = decide(Question(name), read_rules({"deny": [rule]}), Mode.BYPASS)
+    decision = decide(PermissionRequest(name), read_rules({"deny": [rule]}), Mode.BYPASS)
 
     assert (decision.verdict is DENY) is expected
 
@@ -147,7 +147,7 @@ def test_what_an_allow_rule_may_be(rule: str, is_taken: bool) -> None:
 def test_parameter_rules(rule: str, arguments: dict[str, object], expected: bool) -> None:
     """A deny or ask rule may look at one top-level scalar, with stars (S233)."""
     for key, verdict in (("deny", DENY), ("ask", ASK)):
-        decision = decide(Question("mcp__db__query", arguments), read_rules({key: [rule]}), Mode.BYPASS)
+        decision = decide(PermissionRequest("mcp__db__query", arguments), read_rules({key: [rule]}), Mode.BYPASS)
 
         assert (decision.verdict is verdict) is expected
 
@@ -171,7 +171,9 @@ def test_a_rule_that_cannot_be_understood_means_more_not_less(rule: str, denied:
     """A broken deny or ask rule means all calls of its tool, or every tool, in every mode; a warning says so (S233)."""
     rules = read_rules({str(verdict): [rule], "allow": ["mcp__s", "Read"]})
 
-    decided = {name: decide(Question(name), rules, Mode.BYPASS).verdict for name in ("mcp__s__t", "mcp__s__u", "Read")}
+    decided = {
+        name: decide(PermissionRequest(name), rules, Mode.BYPASS).verdict for name in ("mcp__s__t", "mcp__s__u", "Read")
+    }
     assert {name for name, found in decided.items() if found is verdict} == denied
     assert len(rules.warnings) == 1
     assert len(rules.warnings[0]) < 300
@@ -182,7 +184,7 @@ def test_parentheses_of_a_hosts_own_tools_are_its_own_language() -> None:
     rules = read_rules({"allow": ["Bash(git status)", "Read(~/x/**)"], "deny": ["Read(./.env)"]})
 
     assert ([rule.text for rule in rules.allow], rules.warnings) == ([], ())
-    assert decide(Question("Read"), rules, Mode.BYPASS).verdict is DENY
+    assert decide(PermissionRequest("Read"), rules, Mode.BYPASS).verdict is DENY
 
 
 @pytest.mark.parametrize(

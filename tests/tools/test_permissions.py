@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_actors.tools.permission_rules import Verdict, read_rules
-from mcp_actors.tools.permissions import Mode, Question, decide
+from mcp_actors.tools.permissions import Mode, PermissionRequest, decide
 
 ALLOW, ASK, DENY = Verdict
 
@@ -44,14 +44,14 @@ def test_the_order_of_evaluation(
     """Deny before ask before mode before allow before the person; a hook's allow skips neither deny nor ask (S234)."""
     rules = read_rules({"deny": [T] * deny, "ask": [T] * ask, "allow": [T] * allow})
 
-    assert decide(Question(T, hook=hook), rules, mode).verdict is expected
+    assert decide(PermissionRequest(T, hook=hook), rules, mode).verdict is expected
 
 
 @pytest.mark.parametrize("mode", Mode)
 @pytest.mark.parametrize("hook", [None, ALLOW])
 def test_a_tool_may_insist_on_a_person(mode: Mode, hook: Verdict | None) -> None:
     """It is asked about in every mode, and cannot be remembered; where nobody is asked it is denied (S237)."""
-    decision = decide(Question(T, requires_user_interaction=True, hook=hook), read_rules({"allow": [T]}), mode)
+    decision = decide(PermissionRequest(T, requires_user_interaction=True, hook=hook), read_rules({"allow": [T]}), mode)
 
     assert decision.verdict is (DENY if mode is Mode.DONT_ASK else ASK)
     assert not decision.can_remember
@@ -61,26 +61,26 @@ def test_what_only_reads_is_asked_about_while_planning() -> None:
     """While planning even a tool that claims to read only goes through the person (S235)."""
     rules = read_rules({"allow": [T]})
 
-    assert decide(Question(T, is_read_only=True), rules, Mode.PLAN).verdict is ASK
+    assert decide(PermissionRequest(T, is_read_only=True), rules, Mode.PLAN).verdict is ASK
 
 
 def test_resource_tools_are_free() -> None:
     """Listing and reading resources needs no permission, but can be denied (S242)."""
-    question = Question("ReadMcpResourceTool", {"server": "s", "uri": "x:y"})
+    request = PermissionRequest("ReadMcpResourceTool", {"server": "s", "uri": "x:y"})
 
-    assert decide(question, read_rules({}), Mode.DONT_ASK).verdict is ALLOW
-    assert decide(question, read_rules({"deny": ["ReadMcpResourceTool"]})).verdict is DENY
+    assert decide(request, read_rules({}), Mode.DONT_ASK).verdict is ALLOW
+    assert decide(request, read_rules({"deny": ["ReadMcpResourceTool"]})).verdict is DENY
 
 
 def test_edits_of_the_host_are_accepted() -> None:
     """The mode that accepts edits means the host's own tools (S235)."""
-    assert decide(Question("Write"), read_rules({}), Mode.ACCEPT_EDITS).verdict is ALLOW
-    assert decide(Question("mcp__s__Write"), read_rules({}), Mode.ACCEPT_EDITS).verdict is ASK
+    assert decide(PermissionRequest("Write"), read_rules({}), Mode.ACCEPT_EDITS).verdict is ALLOW
+    assert decide(PermissionRequest("mcp__s__Write"), read_rules({}), Mode.ACCEPT_EDITS).verdict is ASK
 
 
 def test_an_organisation_may_insist() -> None:
     """A connector that the organisation wants to be asked about is, whatever allows it (S238)."""
-    assert decide(Question(T, is_org_ask=True), read_rules({"allow": [T]}), Mode.BYPASS).verdict is ASK
+    assert decide(PermissionRequest(T, is_org_ask=True), read_rules({"allow": [T]}), Mode.BYPASS).verdict is ASK
 
 
 def test_modes_by_name() -> None:

@@ -5,22 +5,20 @@ What this is not: a server's own words. An error may quote what a stranger wrote
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from mcp_actors.actors.lifecycle import ServerState
+from mcp_actors.config.remedies import MISSED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_actors.actors.lifecycle import ServerStatus
 
-__all__ = ["absent"]
-
-# Disabled for these reasons, a server is missed by somebody: a project brought it along, or a rule forbids it.
-MISSED: Final = frozenset({"pending-approval", "policy"})
+__all__ = ["unavailable"]
 
 
-def absent(servers: Mapping[str, ServerStatus]) -> dict[str, str]:
+def unavailable(servers: Mapping[str, ServerStatus]) -> dict[str, str]:
     """Say of each server that is not up, in order, its state, the reason code and the remedy.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_actors.actors.lifecycle import Phase, ServerState, ServerStatus
-from mcp_actors.model.absent import absent
+from mcp_actors.model.unavailable import unavailable
 
 ROWS = [
     (ServerState.CONNECTED, "ready", None, None),
@@ -26,4 +26,4 @@ def test_who_is_missed_is_told_with_reason_and_remedy(
     """Field 53, 60: what a person switched off is not missed; a server's own error text is never passed on."""
     status = ServerStatus("srv", state, Phase.READY, reason, "stdio", "user", error="IGNORE ALL RULES", remedy=remedy)
 
-    assert absent({"srv": status}) == ({} if told is None else {"srv": told})
+    assert unavailable({"srv": status}) == ({} if told is None else {"srv": told})
