@@ -23,13 +23,11 @@ if TYPE_CHECKING:
 
     from mcp_actors.jsontypes import Json
 
-__all__ = ["ALGORITHMS", "SigningKey", "read_claims", "read_header", "thumbprint"]
+__all__ = ["SigningKey", "read_claims", "read_header", "thumbprint"]
 
 # Maps the curve's name -> its algorithm; the others are by kind of key.
 _CURVES: Final = {"secp256r1": ("ES256", "P-256", 32), "secp384r1": ("ES384", "P-384", 48)}
 _RSA: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
-# What we can sign with.
-ALGORITHMS: Final = ("ES256", "ES384", *_RSA, "EdDSA")
 
 
 def _crypto() -> Any:

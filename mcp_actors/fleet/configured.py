@@ -46,8 +46,8 @@ class Fleet(Protocol):
         """Server name -> its status."""
         ...
 
-    async def carry_out(self, changes: Applied) -> None:
-        """Do what `Configured.take` said."""
+    async def carry_out(self, changes: Applied, drain: float | None = None) -> None:
+        """Do what `Configured.take` said; calls in flight have `drain` seconds, None: as the settings say."""
 
 
 class Configured:

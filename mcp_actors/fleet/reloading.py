@@ -25,6 +25,7 @@ from attrs import define, field
 from mcp_actors.config.changes import Applied
 from mcp_actors.errors import ConfigError
 from mcp_actors.files.places import CHOICES_FILE, MANAGED_FILE, PROJECT_FILE, Places
+from mcp_actors.groups import bare_errors
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -92,7 +93,7 @@ async def keep_reloading(
         runtime: what to reload.
         interval: seconds between two looks, where no events tell of changes.
         debounce: seconds that it must have been quiet.
-        then: what to do about a change.
+        then: what to do about a change; what it raises ends the watching.
         is_polling: look, also where the package watchfiles (extra ``watch``) could tell.
 
     Cancellation:
@@ -104,21 +105,22 @@ async def keep_reloading(
     watchfiles = None if is_polling else _library()
     bell = _Bell()
     prints = await _look(runtime)
-    async with trio.open_nursery() as nursery:
-        if watchfiles is not None:
-            nursery.start_soon(_ring_on_events, watchfiles, runtime, bell)
-        task_status.started()
-        async with runtime.configured.reading:
-            is_stale = await trio.to_thread.run_sync(runtime.configured.is_stale)
-        if is_stale:
-            nursery.start_soon(then, runtime)
-        while True:
-            with trio.move_on_after(interval if not bell.is_rung_by_events else NET_INTERVAL):
-                await bell.wait()
-            seen = await _look(runtime)
-            if seen != prints:
-                prints = await _quiet(runtime, seen, debounce)
+    with bare_errors():
+        async with trio.open_nursery() as nursery:
+            if watchfiles is not None:
+                nursery.start_soon(_ring_on_events, watchfiles, runtime, bell)
+            task_status.started()
+            async with runtime.configured.reading:
+                is_stale = await trio.to_thread.run_sync(runtime.configured.is_stale)
+            if is_stale:
                 nursery.start_soon(then, runtime)
+            while True:
+                with trio.move_on_after(interval if not bell.is_rung_by_events else NET_INTERVAL):
+                    await bell.wait()
+                seen = await _look(runtime)
+                if seen != prints:
+                    prints = await _quiet(runtime, seen, debounce)
+                    nursery.start_soon(then, runtime)
 
 
 def watched_files(runtime: Fleet) -> tuple[Path, ...]:

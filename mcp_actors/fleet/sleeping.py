@@ -16,7 +16,7 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import trio
 
@@ -26,12 +26,11 @@ from mcp_actors.config.specs import RemoteTarget
 from mcp_actors.errors import ActorGone
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-    from mcp_actors.actors.lifecycle import ServerStatus
-    from mcp_actors.fleet.configured import Configured
+    from mcp_actors.fleet.configured import Fleet
 
-__all__ = ["Fleet", "keep_awake", "renew", "seconds_slept"]
+__all__ = ["keep_awake", "renew", "seconds_slept"]
 
 logger = logging.getLogger("mcp_actors.runtime")
 
@@ -45,16 +44,6 @@ DRAIN: Final = 5.0
 # A clock that runs while the machine sleeps, and its fellow that does not: Linux, macOS. Elsewhere no sleep is noticed.
 _CLOCKS: Final = (("CLOCK_BOOTTIME", "CLOCK_MONOTONIC"), ("CLOCK_MONOTONIC", "CLOCK_UPTIME_RAW"))
 _STIRRING: Final = frozenset({ServerState.PENDING, ServerState.CONNECTED, ServerState.FAILED})
-
-
-class Fleet(Protocol):
-    """What renewing needs of the runtime; see `Runtime` for each."""
-
-    configured: Configured
-
-    def status(self) -> Mapping[str, ServerStatus]: ...
-
-    async def carry_out(self, changes: Applied, drain: float | None = None) -> None: ...
 
 
 def seconds_slept() -> float:

@@ -103,11 +103,6 @@ class CallClocks:
     # ── what is due ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     @property
-    def is_paused(self) -> bool:
-        """Whether a question is open."""
-        return self._questions > 0
-
-    @property
     def next_deadline(self) -> float:
         """The moment at which the next clock runs out, if nothing happens; infinite while paused or without clocks."""
         return math.inf if self._questions else min(self._deadlines().values())

@@ -453,6 +453,20 @@ async def test_what_was_edited_before_the_first_look_is_not_missed(tmp_path: Pat
     assert (was_stale, is_stale, is_stale_after) == (False, True, False)
 
 
+async def test_what_the_reaction_raises_comes_bare(tmp_path: Path, environ: dict[str, str]) -> None:
+    """S419: a program's own reaction fails as it would anywhere else, in no group, and the watching is over."""
+    path = tmp_path / "servers.json"
+    write(path)
+
+    async def fail(_: object) -> None:
+        raise KeyError("planted")
+
+    async with open_runtime(path, environ=environ, settings=SETTINGS) as runtime:
+        write(path, "one")
+        with trio.fail_after(10), pytest.raises(KeyError, match="planted"):
+            await keep_reloading(runtime, is_polling=True, then=fail)
+
+
 async def test_files_that_do_not_exist_yet_are_watched(
     tmp_path: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
