@@ -59,7 +59,8 @@ class CompanyDesk:
                 if not secret:
                     stored = await self._store.load(f"{COMPANY_SECRET}.{_slot_of(setup)}")
                     secret = None if stored is None else stored.decode()
-                self.use(evolve(setup, client_secret=secret or None))
+                if self._current is None:  # nobody else has read it meanwhile: one company has one login
+                    self.use(evolve(setup, client_secret=secret or None))
         return self._current
 
     async def set_up(self, setup: CompanySetup) -> str | None:

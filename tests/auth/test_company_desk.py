@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import trio
 
 from mcp_actors.auth.company_desk import CompanyDesk
 from mcp_actors.auth.company_file import load_company
@@ -48,3 +49,19 @@ async def test_nothing_is_remembered_without_a_state_directory():
 
     assert await memory.current() is None
     assert memory.use(SETUP) is await memory.current()
+
+
+async def test_who_asks_at_the_same_time_gets_the_same_login(tmp_path):
+    """S279: two servers that come up together share the company, and do not read it twice into two."""
+    store = CredentialStore(StoreChoice.MEMORY)
+    await desk(store, tmp_path).set_up(SETUP)
+    fresh, found = desk(store, tmp_path), []
+
+    async def ask():
+        found.append(await fresh.current())
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(3):
+            nursery.start_soon(ask)
+
+    assert found == [await fresh.current()] * 3
