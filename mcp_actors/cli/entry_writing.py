@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mcp_actors.cli import output
+from mcp_actors.cli.exits import as_one
 
 if TYPE_CHECKING:
     import argparse
@@ -52,7 +53,7 @@ def check_entry(name: str, entry: JsonObject, destination: Destination, policy: 
 
     read = read_entry(name, entry, destination)
     if read.problems:
-        raise read.problems[0] if len(read.problems) == 1 else ExceptionGroup("configuration", list(read.problems))
+        raise as_one(read.problems)
     for note in read.notes:
         if note.is_warning:
             output.note(str(note))

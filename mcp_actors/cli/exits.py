@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 from mcp_actors.groups import leaves
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 __all__ = [
     "CONFIG",
@@ -36,6 +36,7 @@ __all__ = [
     "OutputClosed",
     "Refused",
     "UsageError",
+    "as_one",
     "code_of",
     "code_of_state",
     "explain",
@@ -85,6 +86,11 @@ def _known_code(error: BaseException) -> int | None:
         if ancestor.__name__ in _CODES:
             return _CODES[ancestor.__name__]
     return None
+
+
+def as_one(problems: Sequence[Exception]) -> Exception:
+    """One error that stands for all of them, at least one: itself, or a group, which `explain` takes apart."""
+    return problems[0] if len(problems) == 1 else ExceptionGroup("configuration", list(problems))
 
 
 def code_of(error: BaseException) -> int:

@@ -146,7 +146,7 @@ def load_plan(shared: GlobalOptions, environ: Mapping[str, str] = os.environ) ->
     broken = [problem for problem in loaded.problems if problem.server is None]
     given = [problem for problem in broken if str(problem.file) in named or str(problem.file).startswith("<")]
     if given or (broken and not loaded.specs):
-        raise ExceptionGroup("configuration", given or broken)
+        raise exits.as_one(given or broken)
     return Plan(loaded.specs, loaded.problems, settings, loaded.notes, warnings, loaded.choices)
 
 

@@ -7,7 +7,7 @@ import trio
 
 from mcp_actors import errors
 from mcp_actors.cli import exits
-from mcp_actors.cli.exits import code_of, code_of_state, explain
+from mcp_actors.cli.exits import as_one, code_of, code_of_state, explain
 
 LOGIN = errors.AuthRequired()
 CONFIG = errors.ConfigError(reason="no such file", file="x.json")
@@ -102,3 +102,13 @@ def test_explain_usage_has_no_traceback():
 def test_explain_timeout():
     """A timeout, which has no text of its own, is named."""
     assert explain(trio.TooSlowError(), is_debug=False) == ["timed out"]
+
+
+@pytest.mark.parametrize("problems", [(CONFIG,), (CONFIG, errors.ConfigError(reason="no object", file="y.json"))])
+def test_all_problems_are_told_by_the_one_error_that_stands_for_them(problems):
+    """Whoever has several raises them together; one alone is raised as it is."""
+    error = as_one(problems)
+
+    assert (error is CONFIG) == (len(problems) == 1)
+    assert explain(error, is_debug=False) == [str(problem) for problem in problems]
+    assert code_of(error) == 3
