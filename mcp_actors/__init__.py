@@ -73,7 +73,6 @@ if TYPE_CHECKING:
     from mcp_actors.fleet.running import Runtime
     from mcp_actors.fleet.server import Refreshed, RefreshOutcome, Server
     from mcp_actors.fleet.skills import LoadedSkill
-    from mcp_actors.fleet.sleeping import renew
     from mcp_actors.model.composer import Attachment, Composer, PromptMessage
     from mcp_actors.model.face import ModelFace
     from mcp_actors.model.outputs import Outputs
@@ -194,7 +193,6 @@ __all__ = [
     "permission_tool",
     "read_hooks",
     "read_rules",
-    "renew",
 ]
 
 # Module -> the names that live there; whatever is not listed is an error.
@@ -228,7 +226,6 @@ _HOMES = {
     "model.pins": ("PinBook", "PinStore"),
     "protocol.task_handle": ("TaskHandle",),
     "fleet.reloading": ("keep_reloading",),
-    "fleet.sleeping": ("renew",),
     "fleet.running": ("Runtime",),
     "runtime": ("open_runtime",),
     "fleet.skills": ("LoadedSkill",),

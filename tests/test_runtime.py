@@ -157,14 +157,23 @@ async def test_a_timeout_is_trios_and_tells_the_server_once(autojump_clock: obje
     assert (len(cancelled), after.text) == (1, "still here")
 
 
-async def test_a_timeout_counts_the_wait_for_a_server_that_is_about_to_go(autojump_clock: object) -> None:
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda runtime: runtime.call_tool("one.echo", {"text": "x"}, timeout=5),
+        lambda runtime: runtime.request("one", "tools/list", timeout=5),
+        lambda runtime: runtime.server("one").read_resource("note://a", timeout=5),
+    ],
+    ids=["call_tool", "request", "read_resource"],
+)
+async def test_a_timeout_counts_the_wait_for_a_server_that_is_about_to_go(ask, autojump_clock: object) -> None:
     """S197, S200: a tool that is still listed while its connection has ended costs no more than the call may take."""
     async with open_runtime([spec("one", echo_server())], settings=SETTINGS) as runtime:
         await runtime.wait_ready()
         (await runtime.connection("one")).close(TransportClosed(server="one"))
         began = trio.current_time()
         with pytest.raises(trio.TooSlowError):
-            await runtime.call_tool("one.echo", {"text": "x"}, timeout=5)
+            await ask(runtime)
         took = trio.current_time() - began
 
     assert took == pytest.approx(5)

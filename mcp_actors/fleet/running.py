@@ -6,9 +6,9 @@ What this is not: how it is put together (`runtime`), or any of its parts. A dec
 
 from __future__ import annotations
 
-import math
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 import trio
 
@@ -24,11 +24,12 @@ from mcp_actors.actors.messages import (
 )
 from mcp_actors.actors.toolcalls import CallOptions, call_tool, resume_task
 from mcp_actors.errors import ConfigError, UnknownTool
+from mcp_actors.fleet.sleeping import renew
 from mcp_actors.fleet.waking import Waker
 from mcp_actors.tools.results import ToolResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 
     from mcp_actors.actors.connection import Connection
     from mcp_actors.actors.lifecycle import ServerStatus
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
     from mcp_actors.tools.catalog import Catalog, Tool
 
 __all__ = ["Runtime"]
+
+T = TypeVar("T")
 
 
 class Runtime:
@@ -187,14 +190,9 @@ class Runtime:
         Source:
             S162, S183, S197, S198, S199, S200.
         """
-        tool = self.catalog.resolve(name)
-        connection = None if tool is None else self._open_connection(tool.server)
-        if tool is None or connection is None:
-            begun = trio.current_time()
-            with trio.fail_after(math.inf if timeout is None else timeout):
-                tool = await self.find_tool(name)
-                connection = await self.connection(tool.server)
-            timeout = None if timeout is None else timeout - (trio.current_time() - begun)
+        known = self.catalog.resolve(name)
+        tool, timeout = (known, timeout) if known else await _within(timeout, partial(self.find_tool, name))
+        connection, timeout = await self.reach(tool.server, timeout)
         raw = await call_tool(connection, tool, arguments or {}, CallOptions(timeout, progress, may_repeat, on_task))
         return ToolResult(raw, tool.server, tool.name)
 
@@ -225,7 +223,7 @@ class Runtime:
         Cancellation:
             Safe, as for `call_tool`.
         """
-        connection = await self.connection(server)
+        connection, timeout = await self.reach(server, timeout)
         return await connection.request(method, params, timeout=timeout, on_progress=progress)
 
     async def connection(self, server: str) -> Connection:
@@ -236,6 +234,21 @@ class Runtime:
             while connection.users.are_leaving:  # another generation follows already
                 connection = await self._ensure(server)
         return connection
+
+    async def reach(self, server: str, timeout: float | None) -> tuple[Connection, float | None]:
+        """As `connection`, for at most so many seconds; tells what is left of them.
+
+        Raises:
+            trio.TooSlowError: they have passed.
+            (and what `call_tool` raises for a server that did not come up.)
+
+        Cancellation:
+            Safe.
+        """
+        connection = self._open_connection(server)
+        if connection is not None:
+            return connection, timeout
+        return await _within(timeout, partial(self.connection, server))
 
     def _open_connection(self, server: str) -> Connection | None:
         connection = self._registry.snapshot.connections.get(server)
@@ -328,6 +341,20 @@ class Runtime:
 
         return await reload(self)
 
+    async def reconnect(self) -> tuple[str, ...]:
+        """Give every server that is reached over a network a new connection: the network is another one now.
+
+        Calls in flight have some seconds to end. Returns the names, in configuration order, when the new connections
+        have been begun; after a sleep of the machine this happens by itself.
+
+        Cancellation:
+            Safe; what was begun is done.
+
+        Source:
+            Field 30 and 58.
+        """
+        return await renew(self)
+
     async def _steer(self, command: Ask[None]) -> None:
         with trio.CancelScope(shield=True):  # what `configured` says is what runs; the supervisor waits for nobody
             reply = await self._supervisor.begin(command)
@@ -337,3 +364,13 @@ class Runtime:
     def hurry(self) -> None:
         """Make every stop skip the remaining waits of its ladder: the second signal of a person who means it."""
         self._opener.hurry.press()
+
+
+async def _within(timeout: float | None, work: Callable[[], Awaitable[T]]) -> tuple[T, float | None]:
+    """Do something that may take `timeout` seconds, None: as long as it takes; gives what is left of them, too."""
+    if timeout is None:
+        return await work(), None
+    begun = trio.current_time()
+    with trio.fail_after(timeout):
+        done = await work()
+    return done, timeout - (trio.current_time() - begun)

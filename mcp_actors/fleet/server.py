@@ -83,6 +83,8 @@ class Fleet(Protocol):
 
     async def connection(self, server: str) -> Connection: ...
 
+    async def reach(self, server: str, timeout: float | None) -> tuple[Connection, float | None]: ...
+
     async def request(
         self,
         server: str,
@@ -346,7 +348,7 @@ class Server:
         return pages.items
 
     async def _ask(self, method: str, params: JsonObject, *, timeout: float | None = None) -> JsonObject:
-        connection = await self._runtime.connection(self.name)
+        connection, timeout = await self._runtime.reach(self.name, timeout)
         self._require(connection, method)
         return decode_object(await connection.request(method, params, timeout=timeout))
 

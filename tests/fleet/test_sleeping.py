@@ -15,7 +15,7 @@ from mcp_actors.actors.lifecycle import ServerState
 from mcp_actors.config.settings import Settings
 from mcp_actors.config.specs import RemoteTarget, RestartPolicy, RestartType, ServerSpec
 from mcp_actors.errors import AuthRequired, TransportClosed
-from mcp_actors.fleet.sleeping import DRAIN, INTERVAL, SHORT_NAP, keep_awake, renew, seconds_slept
+from mcp_actors.fleet.sleeping import DRAIN, INTERVAL, SHORT_NAP, keep_awake, seconds_slept
 from mcp_actors.runtime import open_runtime
 from mcp_actors.transports.memory import MemoryTransport
 
@@ -101,7 +101,7 @@ async def test_what_waits_for_its_next_try_is_tried_at_once(autojump_clock: obje
         server.obey("server/discover")
         server.obey("initialize")
         began = trio.current_time()
-        names = await renew(runtime)
+        names = await runtime.reconnect()
         await runtime.wait_ready()
         took = trio.current_time() - began
         state = runtime.status()["far"].state
@@ -124,7 +124,7 @@ async def test_what_a_person_decides_is_left_alone(autojump_clock: object) -> No
         await runtime.wait_ready()
         await runtime.disable("off")
         before = dict(runtime.status())
-        names = await renew(runtime)
+        names = await runtime.reconnect()
         after = dict(runtime.status())
 
     assert names == ()
@@ -151,7 +151,7 @@ async def test_calls_in_flight_end_soon_either_way(autojump_clock: object) -> No
             nursery.start_soon(call, 1000)
             await trio.testing.wait_all_tasks_blocked()
             began = trio.current_time()
-            await renew(runtime)
+            await runtime.reconnect()
 
     assert ends == {"1": "done", "1000": pytest.approx(DRAIN, abs=0.1)}
 
