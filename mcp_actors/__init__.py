@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from mcp_actors.actors.registry import StatusChange, Watcher
     from mcp_actors.actors.slots import Progress
     from mcp_actors.actors.telemetry import connection_event
+    from mcp_actors.auth.driving import Prompter, Reception
+    from mcp_actors.auth.grants import DeviceCode
+    from mcp_actors.auth.prompters import BrowserPrompter, SignInPage
     from mcp_actors.config.changes import Applied
     from mcp_actors.config.settings import Settings
     from mcp_actors.config.sources import SourceReading
@@ -102,6 +105,7 @@ __all__ = [
     "AuthError",
     "AuthFailed",
     "AuthRequired",
+    "BrowserPrompter",
     "CallError",
     "CallablePrompter",
     "Catalog",
@@ -112,6 +116,7 @@ __all__ = [
     "CredentialsRefused",
     "Decision",
     "Deny",
+    "DeviceCode",
     "ElicitationDeclined",
     "EraChoice",
     "GaveUp",
@@ -141,8 +146,10 @@ __all__ = [
     "PreparedAnswer",
     "Progress",
     "PromptMessage",
+    "Prompter",
     "ProtocolError",
     "Questions",
+    "Reception",
     "RefreshOutcome",
     "Refreshed",
     "RemoteProtocolError",
@@ -166,6 +173,7 @@ __all__ = [
     "ServerState",
     "ServerStatus",
     "Settings",
+    "SignInPage",
     "Skill",
     "SkillFile",
     "SourceReading",
@@ -203,6 +211,9 @@ _HOMES = {
     "actors.registry": ("StatusChange", "Watcher"),
     "actors.slots": ("Progress",),
     "actors.telemetry": ("connection_event",),
+    "auth.driving": ("Prompter", "Reception"),
+    "auth.grants": ("DeviceCode",),
+    "auth.prompters": ("BrowserPrompter", "SignInPage"),
     "config.changes": ("Applied",),
     "config.settings": ("Settings",),
     "config.sources": ("SourceReading",),

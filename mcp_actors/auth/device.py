@@ -18,11 +18,17 @@ from mcp_actors.auth.registration import register
 from mcp_actors.auth.tokens import Refused
 from mcp_actors.auth.urls import place_of
 from mcp_actors.errors import AuthFailed, ConnectFailed
+from mcp_actors.groups import bare_errors
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mcp_actors.auth.credentials import Credentials
+    from mcp_actors.auth.discovery import AuthServer
     from mcp_actors.auth.driving import Fetch, Prompter
     from mcp_actors.auth.flow import Errand
+    from mcp_actors.auth.messages import Asking
+    from mcp_actors.auth.tokens import Tokens
 
 __all__ = ["log_in_by_code"]
 
@@ -58,22 +64,36 @@ async def log_in_by_code(errand: Errand, fetch: Fetch, prompter: Prompter) -> Cr
     if isinstance(code, Refused):
         raise refusal_error(code, server)
     presentation = choose_presentation(errand, found)
-    await prompter.show_code(code)
-    interval = code.interval
-    with trio.move_on_after(code.expires_in):
-        while True:
-            await trio.sleep(interval)
-            form = device_form(code.device_code, resource=found.resource)
-            polling = ask_token(server, form, identity=identity, presentation=presentation, sources=sources)
-            try:
-                result = await drive(polling, fetch)
-            except ConnectFailed:
-                interval *= 2  # RFC 8628, section 3.5: exponential backoff on a timeout
-                continue
-            if not isinstance(result, Refused):
-                return credentials_of(errand, found, result, GrantKind.DEVICE_CODE, identity, presentation)
-            if result.code == "slow_down":
-                interval += SLOWER
-            elif result.code != "authorization_pending" and not result.is_passing:
-                raise refusal_error(result, server)
-    raise AuthFailed(reason="the code was not typed in in time: start the sign-in again")
+    form = device_form(code.device_code, resource=found.resource)
+    tokens: Tokens | None = None
+    with trio.move_on_after(code.expires_in), bare_errors():
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(prompter.show_code, code)
+            tokens = await _poll(
+                lambda: ask_token(server, form, identity=identity, presentation=presentation, sources=sources),
+                fetch,
+                server,
+                code.interval,
+            )
+            nursery.cancel_scope.cancel()
+    if tokens is None:
+        raise AuthFailed(reason="the code was not typed in in time: start the sign-in again")
+    return credentials_of(errand, found, tokens, GrantKind.DEVICE_CODE, identity, presentation)
+
+
+async def _poll(
+    ask: Callable[[], Asking[Tokens | Refused]], fetch: Fetch, server: AuthServer, interval: float
+) -> Tokens:
+    while True:
+        await trio.sleep(interval)
+        try:
+            result = await drive(ask(), fetch)
+        except ConnectFailed:
+            interval *= 2  # RFC 8628, section 3.5: exponential backoff on a timeout
+            continue
+        if not isinstance(result, Refused):
+            return result
+        if result.code == "slow_down":
+            interval += SLOWER
+        elif result.code != "authorization_pending" and not result.is_passing:
+            raise refusal_error(result, server)

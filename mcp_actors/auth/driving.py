@@ -29,7 +29,7 @@ class Reception(Protocol):
     redirect_uri: str
 
     async def visit(self, url: str) -> str:
-        """Send the person to `url`; returns the whole URL that it led back to."""
+        """Send the person to `url`; returns the whole URL that it led back to. Cancellation: the visit is over."""
         ...
 
 
@@ -46,7 +46,7 @@ class Prompter(Protocol):
         ...
 
     async def show_code(self, code: DeviceCode) -> None:
-        """Show a code to type in elsewhere; returns at once."""
+        """Show a code to type in elsewhere. Cancellation: the code is no longer wanted, or was typed in."""
         ...
 
 

@@ -36,8 +36,8 @@ MAX_CONNECTIONS: Final = 16
 _PAGE: Final = """<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>
 <style>body{{font:16px system-ui;margin:15vh auto;max-width:32em;padding:0 1em}}</style><h1>{title}</h1><p>{text}</p>"""
 _PAGES: Final = {
-    "done": ("Almost done", "The answer arrived. You can close this page; the terminal says how it ended."),
-    "refused": ("Not signed in", "The sign-in was not granted. You can close this page; the terminal says more."),
+    "done": ("Almost done", "The answer arrived. You can close this page; the program says how it ended."),
+    "refused": ("Not signed in", "The sign-in was not granted. You can close this page; the program says more."),
     "stranger": ("Not ours", "This answer does not belong to the sign-in that is waiting. Start it again."),
     "elsewhere": ("Nothing here", "This page only takes the answer of a sign-in."),
 }
