@@ -1,6 +1,6 @@
 """Owns the sign-in prompter for programs: the system's browser, a listener on this machine, a function that is told.
 
-What this is not: a terminal's words (`cli.prompting`), nor the listener (`loopback`). It prints and reads nothing.
+What this is not: a terminal's words (`cli.signing_in`), nor the listener (`loopback`). It prints and reads nothing.
 """
 
 from __future__ import annotations
@@ -34,11 +34,14 @@ class SignInPage:
     code: str | None = field(default=None, repr=False)
     # The address with the code in it; None where the server gives none.
     complete_url: str | None = field(default=None, repr=False)
-    _landing: Landing | None = field(default=None, repr=False)
+    _landing: Landing | None = field(default=None, repr=False, alias="landing")
 
     def arrive(self, url: str) -> bool:
-        """Take the whole address where a browser on another machine ended up; returns whether it belongs to this
-        sign-in, which goes on then (S248)."""
+        """Take the whole address where a browser on another machine ended up, and go on with it (S248).
+
+        Returns:
+            Whether it belongs to this sign-in.
+        """
         return self._landing is not None and self._landing.arrive(url)
 
 
