@@ -95,6 +95,7 @@ async def open_runtime(
         host=host,
         admit=configured.admit,
     )
+    opener.waiting = supervisor.paused
     runtime = Runtime(settings, registry, supervisor, configured, opener)
     closing, own = trio.Event(), (runtime.waker.run, partial(keep_awake, runtime))
     keepers = [*(partial(each, runtime) for each in host.keepers), *own]

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import pytest
 import trio
+from attrs import define
 from oauth_site import FILES, HELLO, Browser, elsewhere, fleet, open_site, remote, tool_of, wait_state
 from scripted_fleet import echo_server, spec
 
 from mcp_actors.auth import needs_auth
 from mcp_actors.auth.store import StoreChoice
+from mcp_actors.config.settings import Settings
 from mcp_actors.config.specs import RemoteTarget, ServerSpec
 from mcp_actors.errors import AuthFailed, AuthRequired
 from mcp_actors.runtime import open_runtime
@@ -146,6 +148,36 @@ async def test_with_a_prompter_a_call_that_wants_more_asks_the_person(tmp_path):
         async with fleet(site, tmp_path, prompter=Browser()) as runtime:
             assert not (await runtime.call_tool(tool_of(runtime), HELLO)).is_error
             assert site.granted == "read write"
+
+
+HASTY = Settings(connect_timeout=10.0)
+
+
+@define
+class Slow(Browser):
+    """A person who takes longer than a server has to connect."""
+
+    clock: trio.testing.MockClock
+    asked: int = 0
+
+    async def _go(self, url, landing):
+        self.asked += 1
+        self.clock.jump(1.5 * HASTY.connect_timeout)
+        await super()._go(url, landing)
+
+
+async def test_the_clock_of_a_connect_stops_while_a_person_signs_in(tmp_path, mock_clock):
+    """S202, S246: who takes their time is asked once, and the server is up afterwards."""
+    mock_clock.rate = 1.0
+    person = Slow(mock_clock)
+    async with (
+        open_site() as site,
+        open_runtime([remote(site)], settings=HASTY, environ=FILES, state_dir=tmp_path, prompter=person) as runtime,
+    ):
+        await runtime.wait_ready()
+        status = runtime.server("srv").status
+
+    assert (status.state, person.asked) == ("connected", 1)
 
 
 async def test_signing_out_ends_it_here_and_there(tmp_path):

@@ -94,6 +94,8 @@ class Child:
         self._is_retired = False
         # Set by commands for the resting task; it clears them.
         self._is_called = False
+        # Of the connect in progress, or the last one; stopped while a person is asked.
+        self.clock = trio.CancelScope()
         # The life in progress, and whether a command ended it.
         self._life = trio.CancelScope()
         self._is_ended = False
@@ -166,7 +168,7 @@ class Child:
             self._history = self._history.started(opened, self.spec.restart_policy.period)
             await self._tell(ServerState.PENDING, Phase.CONNECTING, "connecting", generation=connection.generation)
             logger.debug("[MCP:%s] connect.started transport=%s", self.spec.name, self.spec.transport)
-            with trio.fail_after(self._connect_timeout):
+            with trio.fail_after(self._connect_timeout) as self.clock:
                 info = await connection.open(life)
         self._era, self._era_since = info.era, trio.current_time()
         return queued, opened

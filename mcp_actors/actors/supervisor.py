@@ -17,6 +17,8 @@ Rules.
 
 from __future__ import annotations
 
+import math
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 import trio
@@ -43,7 +45,7 @@ from mcp_actors.errors import McpActorsError, ServerNotReady
 from mcp_actors.tools.naming import unknown_server
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from mcp_actors.actors.connection import Connection
     from mcp_actors.actors.hosting import Host
@@ -258,6 +260,19 @@ class Supervisor:
                 # It may have been replaced meanwhile: then its successor is asked.
                 if name not in self._turns and self._find(name).child is child:
                     raise
+
+    @contextmanager
+    def paused(self, name: str) -> Iterator[None]:
+        """Stop the clock of a server's connect in progress, if any, while the block runs: a person is asked (S202)."""
+        tended = self._tended.get(name)
+        clock = trio.CancelScope() if tended is None else tended.child.clock
+        left = clock.deadline - trio.current_time()
+        clock.deadline = math.inf
+        try:
+            yield
+        finally:
+            if left != math.inf:  # else it was stopped already
+                clock.deadline = trio.current_time() + left
 
     def _find(self, name: str) -> _Tended:
         try:

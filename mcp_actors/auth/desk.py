@@ -6,7 +6,8 @@ What this is not: any of them. The runtime makes one desk and asks it for each H
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import nullcontext, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import trio
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     from mcp_actors.auth.challenge import Demand
     from mcp_actors.auth.credentials import Credentials
-    from mcp_actors.auth.driving import Fetch, Prompter
+    from mcp_actors.auth.driving import Fetch, Prompter, Waiting
     from mcp_actors.auth.fetcher import Exchange, Resolve
     from mcp_actors.auth.messages import Sources
     from mcp_actors.auth.store import CredentialStore
@@ -58,6 +59,8 @@ class AuthDesk:
     _state_dir: Path | None = field(default=None, alias="state_dir")
     # Asks a person during a call; None: calls fail typed (D22).
     _prompter: Prompter | None = field(default=None, repr=False, alias="prompter")
+    # Entered with a server's name for as long as its person is asked; see `ServerAuth.waiting`.
+    _waiting: Waiting = field(default=nullcontext, repr=False, alias="waiting")
     _resolve: Resolve = field(default=resolve_name, repr=False, alias="resolve")
     _is_proxied: Callable[[str], bool] = field(default=lambda _url: False, repr=False, alias="is_proxied")
     _sources: Sources = field(factory=real_sources, repr=False, alias="sources")
@@ -104,6 +107,7 @@ class AuthDesk:
             cache=self._cache,
             cache_key=key,
             prompter=self._prompter,
+            waiting=partial(self._waiting, spec.name),
             secrets=self._secrets,
         )
         if options.grant.is_silent:

@@ -14,11 +14,11 @@ from mcp_actors.auth.messages import Asking, Flow, Sources, Visit, WebAnswer, We
 from mcp_actors.errors import AuthRequired
 
 if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
+    from contextlib import AbstractAsyncContextManager, AbstractContextManager
 
     from mcp_actors.auth.grants import DeviceCode
 
-__all__ = ["Fetch", "Prompter", "Reception", "drive", "drive_visiting", "real_sources"]
+__all__ = ["Fetch", "Prompter", "Reception", "Waiting", "drive", "drive_visiting", "real_sources"]
 
 T = TypeVar("T")
 
@@ -52,6 +52,8 @@ class Prompter(Protocol):
 
 # Makes one request; raises `AuthFailed` where it must not be made, `ConnectFailed` where no answer came.
 Fetch: TypeAlias = Callable[[WebRequest], Awaitable[WebAnswer]]
+# Entered with a server's name for as long as its person is asked: whoever has a clock says what stops meanwhile.
+Waiting: TypeAlias = "Callable[[str], AbstractContextManager[object]]"
 
 
 def real_sources() -> Sources:

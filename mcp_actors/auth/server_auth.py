@@ -18,6 +18,7 @@ Rule 1: nothing here waits for a person unless a prompter was supplied; a call f
 from __future__ import annotations
 
 import logging
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -36,7 +37,8 @@ from mcp_actors.config.remedies import sign_in_remedy
 from mcp_actors.errors import AuthFailed, AuthRequired, McpActorsError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Callable
+    from contextlib import AbstractContextManager
 
     from mcp_actors.auth.challenge import Demand
     from mcp_actors.auth.client_secrets import ClientSecrets
@@ -107,6 +109,8 @@ class ServerAuth:
     minter: Minter | None = field(default=None, repr=False)
     # Asks a person; None: there is none, fail typed.
     prompter: Prompter | None = field(default=None, repr=False)
+    # Entered for as long as a person is asked during a request: clocks that do not count that stop.
+    waiting: Callable[[], AbstractContextManager[object]] = field(default=nullcontext, repr=False)
     # One person signs in once, however many calls want it.
     _signing: trio.Lock = field(factory=trio.Lock, init=False, repr=False)
     # Whether the server has served us: then a GET that it refuses is a stream that it does not offer us (fault 33).
@@ -208,7 +212,8 @@ class ServerAuth:
         # The question which era a server speaks is no answer to it: one of 2025-03-26 is asked as well (D21).
         is_probe = request.headers.get("mcp-method") == PROBE
         revision = None if is_probe else request.headers.get("mcp-protocol-version")
-        return await self.sign_in(self.prompter, demand=demand, refused=token, revision=revision)
+        with self.waiting():
+            return await self.sign_in(self.prompter, demand=demand, refused=token, revision=revision)
 
     async def _newer_step(self, demand: Demand, held: Credentials | None) -> Credentials | None:
         """A login with the scopes that are wanted, which somebody made in another process meanwhile."""

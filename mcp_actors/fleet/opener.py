@@ -7,6 +7,7 @@ Signing in is loaded when the first server needs it, so that a fleet of local pr
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mcp_actors.auth.desk import AuthDesk
-    from mcp_actors.auth.driving import Prompter
+    from mcp_actors.auth.driving import Prompter, Waiting
     from mcp_actors.config.settings import Settings
     from mcp_actors.config.specs import ServerSpec
     from mcp_actors.jsontypes import JsonObject
@@ -43,6 +44,8 @@ class Opener:
     state_dir: Path | None = None
     # Asks a person to sign in during a call; None: such calls fail typed.
     prompter: Prompter | None = None
+    # Entered with a server's name for as long as its person is asked; the runtime says what stops meanwhile.
+    waiting: Waiting = nullcontext
     # Pressed by a second signal: every stop skips its waits.
     hurry: Hurry = field(factory=Hurry)
     # Which servers were found to speak HTTP+SSE.
@@ -62,7 +65,9 @@ class Opener:
         """Who we are towards the servers of this runtime."""
         from mcp_actors.fleet.signing import make_desk
 
-        return make_desk(self.environ, state_dir=self.state_dir, prompter=self.prompter)
+        return make_desk(
+            self.environ, state_dir=self.state_dir, prompter=self.prompter, waiting=lambda name: self.waiting(name)
+        )
 
     def extensions(self, server: str) -> Mapping[str, JsonObject]:
         """What is declared to a server because of how we sign in to it."""

@@ -5,6 +5,7 @@ What this is not: either room. They do not know each other; here they meet.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from mcp_actors.auth.driving import Prompter
+    from mcp_actors.auth.driving import Prompter, Waiting
     from mcp_actors.config.specs import ServerSpec
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.transports.http_client import Auth
@@ -49,6 +50,7 @@ def make_desk(
     state_dir: Path | None,
     store: StoreChoice | None = None,
     prompter: Prompter | None = None,
+    waiting: Waiting = nullcontext,
 ) -> AuthDesk:
     """Make a desk. Does no I/O.
 
@@ -57,6 +59,7 @@ def make_desk(
         state_dir: where files, locks and what is remembered lie; None: nothing is kept but in a keyring.
         store: where logins are kept; None: as the environment says.
         prompter: asks a person during a call; None: calls fail typed.
+        waiting: entered with a server's name for as long as its person is asked.
 
     Raises:
         ConfigError: the environment names no store.
@@ -72,6 +75,7 @@ def make_desk(
         CredentialStore(choice, directory),
         state_dir=state_dir,
         prompter=prompter,
+        waiting=waiting,
         is_proxied=partial(is_proxied, environ=environ),
     )
 
