@@ -16,6 +16,7 @@ import trio
 from hypothesis import HealthCheck, settings
 
 from mcp_actors.actors import wire
+from mcp_actors.cli.debuglog import close_log
 from tests import home
 from tests.wire_validator import VIOLATIONS, CheckedSession
 
@@ -54,6 +55,12 @@ def _bounded(test, deadline: float):  # a hang jumps to this deadline and fails 
             await test(*args, **kwargs)
 
     return run
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Take back what a door that ran in this process, also in a fixture, made of the package's log."""
+    close_log()
 
 
 @pytest.hookimpl(wrapper=True)

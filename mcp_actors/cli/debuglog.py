@@ -25,6 +25,7 @@ from mcp_actors.cli.render import clean, clean_line
 __all__ = ["MomentFormatter", "PrefixFormatter", "close_log", "install_log"]
 
 ROOT: Final = "mcp_actors"
+_LEFTOVERS: Final = f"{ROOT}.transports.leftovers"
 # Stands where no single server is meant.
 FLEET: Final = "*"
 # A message that names its server itself.
@@ -79,7 +80,7 @@ def install_log(*, is_debug: bool, place: str | None = None) -> None:
     handler.setFormatter((PrefixFormatter if place is None else MomentFormatter)("%(message)s"))
     logger.addHandler(handler)
     logger.setLevel(logging.DEBUG if is_debug else logging.ERROR)
-    logging.getLogger(f"{ROOT}.transports.leftovers").setLevel(logging.DEBUG if is_debug else logging.WARNING)
+    logging.getLogger(_LEFTOVERS).setLevel(logging.DEBUG if is_debug else logging.WARNING)
     logger.propagate = False
 
 
@@ -89,6 +90,9 @@ def close_log() -> None:
     for old in [handler for handler in logger.handlers if isinstance(handler.formatter, PrefixFormatter)]:
         logger.removeHandler(old)
         old.close()
+        logging.getLogger(_LEFTOVERS).setLevel(logging.NOTSET)
+        logger.setLevel(logging.NOTSET)
+        logger.propagate = True
 
 
 class _LogFile(logging.FileHandler):
