@@ -1,5 +1,4 @@
-"""Owns what the log looks like at a door: a handler on standard error, or a file, whose every line starts with
-``[MCP:<server>]``.
+"""Owns what the log looks like at a door, on standard error or in a file: each line starts with ``[MCP:<server>]``.
 
 What this is not: what is logged; rooms with a clock say that. The library itself never configures logging.
 
@@ -61,8 +60,8 @@ def install_log(*, is_debug: bool, place: str | None = None) -> None:
     """Send the package's log to standard error or a file: all of it when debugging, else errors alone.
 
     What fails without being an error of ours is told by each verb, so a quieter level would say it twice; but for the
-    journal of children, which no verb knows of. The handler
-    belongs to the package's own logger: a program's logging is left alone.
+    journal of children, which no verb knows of. The handler belongs to the package's own logger: a program's logging is
+    left alone.
 
     Args:
         is_debug: log everything.
