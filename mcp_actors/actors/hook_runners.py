@@ -23,7 +23,8 @@ from mcp_actors.errors import McpActorsError, ServerNotReady, UnknownTool
 from mcp_actors.protocol.jsonrpc import encode
 from mcp_actors.transports.commands import resolve_command
 from mcp_actors.transports.http_client import HttpClient
-from mcp_actors.transports.process import read_pipe, spawn
+from mcp_actors.transports.process import read_pipe
+from mcp_actors.transports.spawning import spawn
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -25,7 +25,8 @@ from mcp_actors.config.specs import RemoteTarget, Scope
 from mcp_actors.errors import ConfigError, ConnectFailed, RemoteProtocolError
 from mcp_actors.protocol.jsonrpc import decode_object
 from mcp_actors.transports.ladder import Hurry, Rung, climb
-from mcp_actors.transports.process import describe_exit, read_pipe, spawn
+from mcp_actors.transports.process import describe_exit, read_pipe
+from mcp_actors.transports.spawning import spawn
 from mcp_actors.transports.words import LastLines
 
 if TYPE_CHECKING:

@@ -72,6 +72,9 @@ class Tree(Protocol):
     async def wait(self) -> object:
         """Wait until the leader has ended."""
 
+    async def rest(self, seconds: float) -> None:
+        """Let so many seconds pass."""
+
 
 @define(eq=False)
 class Hurry:
@@ -156,5 +159,5 @@ async def _wait_gone(tree: Tree) -> None:
     while not tree.is_gone():
         if pause >= _THOROUGH_LOOK and tree.is_past_help():
             return
-        await trio.sleep(pause)
+        await tree.rest(pause)
         pause = min(2 * pause, _LAST_LOOK)

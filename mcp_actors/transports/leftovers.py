@@ -222,6 +222,10 @@ class _LeftoverTree:
         while _is_same(self.leftover.pid, self.leftover.start):  # noqa: ASYNC110  no event tells the end of a stranger
             await trio.sleep(_POLL)
 
+    async def rest(self, seconds: float) -> None:
+        """Let time pass."""
+        await trio.sleep(seconds)
+
 
 def _is_same(pid: int, start: int) -> bool:
     row = procfs.read_stat(pid)

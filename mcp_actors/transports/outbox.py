@@ -1,6 +1,6 @@
 """Owns writing to a pipe: frames go out whole, in as few writes as possible, and nobody waits without need.
 
-What this is not: the pipe's owner. It is given a descriptor and tells through `on_broken` that nobody reads it now.
+What this is not: the pipe's owner. It is given a descriptor, and asks for `flush` when what waits can go out.
 
 Rule 1: a frame that was begun or appended goes out whole; a sender cancelled before that leaves nothing of it.
 Rule 2: at most `MAX_BACKLOG` bytes and one frame are held; beyond that senders wait (fault 18).
@@ -33,22 +33,22 @@ class Outbox:
 
     # Non-blocking.
     fd: int
-    # Starts `run` in a task, the first time that something has to wait: most wires never need it.
-    start: Callable[[], None]
-    # Called, possibly more than once, when the peer closed its end.
-    on_broken: Callable[[], None]
-    # Frames that wait, oldest first; the first may be the rest of one that was begun.
-    _frames: list[bytes | memoryview] = field(factory=list, repr=False)
-    # Bytes in `_frames` and in the write under way.
+    # Asks for calls of `flush` whenever the pipe takes bytes or is broken, until that says that nothing waits.
+    ask: Callable[[], None]
+    # What is left of what was begun, and the frames that wait behind it, oldest first.
+    _rest: memoryview = field(default=memoryview(b""), repr=False)
+    _frames: list[bytes] = field(factory=list, repr=False)
+    # Bytes in both.
     _backlog: int = 0
     # Writes made by `put` itself since something was last read.
     _unread: int = 0
-    _is_started: bool = False
-    # The task in `run` while it waits for work.
-    _idle: trio.lowlevel.Task | None = field(default=None, repr=False)
+    # Whether `flush` was asked for and will be called.
+    _has_asked: bool = False
     # Senders that wait for room.
     _crowd: trio.lowlevel.ParkingLot = field(factory=trio.lowlevel.ParkingLot, repr=False)
     _is_closed: bool = False
+    # Whether the peer closed its end.
+    is_broken: bool = False
 
     @property
     def backlog(self) -> int:
@@ -67,88 +67,61 @@ class Outbox:
         """
         if not self._backlog and self._unread < _MAX_UNREAD and not self._is_closed:
             self._unread += 1
-            try:
-                written = os.write(self.fd, line)
-            except BlockingIOError:
-                written = 0
-            except OSError:
-                self._break()
-                return False
-            if written < len(line):
-                # Begun, so it is appended without waiting for room.
-                self._append(memoryview(line)[written:])
-            return True
+            written = self._write(line)
+            if written < len(line) and not self.is_broken:
+                # Begun, so it is kept without waiting for room.
+                self._rest = memoryview(line)[written:]
+                self._backlog = len(self._rest)
+                self._ask()
+            return not self.is_broken
         while self._backlog > MAX_BACKLOG and not self._is_closed:
             await self._crowd.park()
         if self._is_closed:
             return False
-        self._append(line)
+        self._frames.append(line)
+        self._backlog += len(line)
+        self._ask()
         return True
 
-    async def run(self) -> None:
-        """Write what was collected. Runs until cancelled or until the peer closes its end."""
-        while not self._is_closed:
-            if not self._frames:
-                await self._wait_for_work()
-            batch = memoryview(self._frames[0] if len(self._frames) == 1 else b"".join(self._frames))
+    def flush(self) -> bool:
+        """Write what the pipe takes of what waits. Returns whether more does; if not, it asks anew when needed."""
+        if not self._rest:
+            self._rest = memoryview(b"".join(self._frames))
             self._frames.clear()
-            try:
-                while batch and not self._is_closed:
-                    try:
-                        written = os.write(self.fd, batch)
-                    except BlockingIOError:
-                        await trio.lowlevel.wait_writable(self.fd)
-                        continue
-                    except OSError:
-                        self._break()
-                        return
-                    batch = batch[written:]
-                    self._backlog -= written
-                    if self._backlog <= MAX_BACKLOG:
-                        self._crowd.unpark_all()
-            finally:
-                # Cancelled inside a frame: its rest stays first in line, so that `close` tears nothing by itself.
-                if batch and not self._is_closed:
-                    self._frames.insert(0, batch)
-            if self._frames:
-                # A peer that reads as fast as we write must not keep the others from running.
-                await trio.lowlevel.checkpoint()
+        written = self._write(self._rest) if self._rest else 0
+        self._rest = self._rest[written:]
+        self._backlog -= written
+        if self._backlog <= MAX_BACKLOG:
+            self._crowd.unpark_all()
+        self._has_asked = self._backlog > 0
+        return self._has_asked
 
     def close(self) -> None:
         """Accept nothing more; senders that wait are told. What the pipe takes at once still goes out, in order."""
-        if not self._is_closed and self._frames:
+        if self._backlog:
             with contextlib.suppress(OSError):
-                os.write(self.fd, b"".join(self._frames))
+                os.write(self.fd, b"".join((self._rest, *self._frames)))
         self._break_off()
 
-    def _append(self, line: bytes | memoryview) -> None:
-        self._frames.append(line)
-        self._backlog += len(line)
-        if not self._is_started:
-            self._is_started = True
-            self.start()
-        elif self._idle is not None:
-            trio.lowlevel.reschedule(self._idle)
-            self._idle = None
-
-    async def _wait_for_work(self) -> None:
-        self._idle = trio.lowlevel.current_task()
-
-        def abort(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
-            self._idle = None
-            return trio.lowlevel.Abort.SUCCEEDED
-
-        await trio.lowlevel.wait_task_rescheduled(abort)
-
-    def _break(self) -> None:
-        self._break_off()
-        self.on_broken()
+    def _write(self, data: bytes | memoryview) -> int:
+        try:
+            return os.write(self.fd, data)
+        except BlockingIOError:
+            return 0
+        except OSError:
+            self.is_broken = True
+            self._break_off()
+            self._ask()  # so the owner learns it
+            return 0
 
     def _break_off(self) -> None:
         self._is_closed = True
         self._frames.clear()
+        self._rest = memoryview(b"")
         self._backlog = 0
         self._crowd.unpark_all()
-        if self._idle is not None:
-            trio.lowlevel.reschedule(self._idle)
-            self._idle = None
+
+    def _ask(self) -> None:
+        if not self._has_asked:
+            self._has_asked = True
+            self.ask()

@@ -1,35 +1,33 @@
-"""Owns one child process: starting it in a session of its own, waiting for it, its three pipes, its process group.
+"""Owns one child process: waiting for it, its three pipes, its process group.
 
-What this is not: the order in which it is stopped (`ladder`), nor what is read and written (`stdio`).
+What this is not: its birth (`spawning`), the order in which it is stopped (`ladder`), nor what is read and written
+(`stdio`).
 
 A child is a process of its own with the rights of this user on this machine; no network is between (S071).
 
-Rule 1: `spawn` is synchronous. Between the birth of a child and its owner knowing it there is no moment at which a task
-could be cancelled (fault 94). Spawning blocks for some 150 us, which was measured; a worker thread costs more.
-Rule 2: a child is always waited for by the one task that owns it, so nothing stays as a zombie (fault 2).
-Rule 3: the pipes are ours, as numbers: objects around them cost a tenth of a spawn.
-Rule 4: a group is never signalled after it was seen empty: its number may belong to somebody else by then.
+Rule 1: a child is always waited for by the one task that owns it, so nothing stays as a zombie (fault 2). That task
+hears its pipes too, by way of `selector`.
+Rule 2: the pipes are ours, as numbers: objects around them cost a tenth of a spawn.
+Rule 3: a group is never signalled after it was seen empty: its number may belong to somebody else by then.
 """
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import signal
-import subprocess
-from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 import trio
 from attrs import define, field
 
 from mcp_actors.transports import procfs
+from mcp_actors.transports.selector import Selector
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    import subprocess
 
-__all__ = ["Child", "describe_exit", "enlarge_pipe", "read_pipe", "spawn"]
+__all__ = ["BIG_PIPE_BYTES", "Child", "describe_exit", "enlarge_pipe", "read_now", "read_pipe"]
 
 # A 1 MiB result takes a quarter of the wake-ups of the default 64 KiB.
 BIG_PIPE_BYTES: Final = 256 * 1024
@@ -40,13 +38,15 @@ class Child:
     """A child and its process group. Owned by one task; `wait` is never entered twice at once."""
 
     _popen: subprocess.Popen[bytes]
-    # Becomes readable when the child ends; None where the system has no such thing.
-    _pidfd: int | None
+    # Becomes readable when the child ends.
+    _end: int
     # Our ends, non-blocking; -1 once closed.
     stdin: int
     stdout: int
     stderr: int
-    # Whether the group was seen empty (Rule 4).
+    # What its owner hears of it: its end, and whatever else the owner wants to.
+    selector: Selector = field(factory=Selector, repr=False)
+    # Whether the group was seen empty (Rule 3).
     _is_empty: bool = False
     # Descendants that left the group, found by `find_strays`; each named by pid and start time.
     _strays: list[procfs.ProcessStat] = field(factory=list)
@@ -61,22 +61,28 @@ class Child:
         """Code, or minus the number of the signal; None while it was not seen to end."""
         return self._popen.returncode
 
+    def __attrs_post_init__(self) -> None:
+        self.selector.on_readable(self._end, self._reap)
+
     def poll(self) -> int | None:
         """Reap the child if it has ended. Returns its exit status, None while it runs."""
         return self._popen.poll()
 
     async def wait(self) -> int:
-        """Wait until the child has ended, and reap it.
+        """Wait until the child has ended, and reap it; what the selector has is taken meanwhile.
 
         Cancellation:
             Safe.
         """
         while (status := self.poll()) is None:
-            if self._pidfd is not None:
-                await trio.lowlevel.wait_readable(self._pidfd)
-            else:
-                await _wait_in_thread(self.pid)
+            await self.selector.turn()
         return status
+
+    async def rest(self, seconds: float) -> None:
+        """Let time pass, and take what the selector has meanwhile. Cancellation: safe."""
+        with trio.move_on_after(seconds):
+            while True:
+                await self.selector.turn()
 
     def find_strays(self) -> None:
         """Remember the descendants that are in other groups, while the child still links us to them (S140)."""
@@ -128,16 +134,21 @@ class Child:
         """Let the child see the end of its input."""
         fd, self.stdin = self.stdin, -1
         if fd >= 0:
+            self.selector.forget(fd)
             os.close(fd)
 
     def close(self) -> None:
         """Give back every descriptor. No task may be waiting on one."""
         self.close_input()
-        for fd in (self.stdout, self.stderr, self._pidfd):
-            if fd is not None and fd >= 0:
+        for fd in (self.stdout, self.stderr, self._end):
+            if fd >= 0:
                 os.close(fd)
-        self.stdout = self.stderr = -1
-        self._pidfd = None
+        self.stdout = self.stderr = self._end = -1
+        self.selector.close()
+
+    async def _reap(self) -> None:
+        if self.poll() is not None:
+            self.selector.forget(self._end)
 
     def _has_stray(self) -> bool:
         for row in self._strays:
@@ -147,61 +158,21 @@ class Child:
         return False
 
 
-def spawn(argv: Sequence[str], *, program: str, environ: Mapping[str, str], cwd: str | None) -> Child:
-    """Start `program` with piped standard streams, in a session and process group of its own.
-
-    Its group does not receive what the terminal sends to ours (fault 16), and no descriptor but its own three reaches
-    it (fault 4).
-
-    Args:
-        argv: what the program sees as its arguments, its name first.
-        program: absolute path of the file to start.
-        environ: its whole environment.
-        cwd: directory it starts in; None: ours.
-
-    Raises:
-        OSError: it could not be started.
-        ValueError: a NUL character or lone surrogate in an argument or variable.
-
-    Source:
-        S066, S069, faults 4, 16, 94.
-    """
-    pipes: list[tuple[int, int]] = []
+def read_now(fd: int, size: int) -> bytes | None:
+    """Read what is there; empty at the end of the pipe, None when nothing is there."""
     try:
-        pipes.extend(os.pipe() for _ in range(3))
-        (their_in, stdin), (stdout, their_out), (stderr, their_err) = pipes
-        popen = subprocess.Popen(
-            argv,
-            executable=program,
-            env=environ,
-            cwd=cwd,
-            stdin=their_in,
-            stdout=their_out,
-            stderr=their_err,
-            bufsize=0,
-            close_fds=True,
-            start_new_session=True,
-        )
-    except BaseException:
-        for fd in chain.from_iterable(pipes):
-            os.close(fd)
-        raise
-    for fd in (their_in, their_out, their_err):
-        os.close(fd)
-    for fd in (stdin, stdout, stderr):
-        os.set_blocking(fd, False)
-    return Child(popen, _open_pidfd(popen.pid), stdin, stdout, stderr)
+        return os.read(fd, size)
+    except BlockingIOError:
+        return None
+    except OSError:
+        return b""
 
 
 async def read_pipe(fd: int, size: int) -> bytes:
     """Read what is there, waiting for the first byte. Empty at the end of the pipe. Cancellation: safe."""
-    while True:
-        try:
-            return os.read(fd, size)
-        except BlockingIOError:
-            await trio.lowlevel.wait_readable(fd)
-        except OSError:
-            return b""
+    while (chunk := read_now(fd, size)) is None:
+        await trio.lowlevel.wait_readable(fd)
+    return chunk
 
 
 def enlarge_pipe(fd: int) -> int:
@@ -222,25 +193,3 @@ def describe_exit(status: int) -> str:
         return f"killed by {signal.Signals(-status).name}"
     except ValueError:
         return f"killed by signal {-status}"
-
-
-def _open_pidfd(pid: int) -> int | None:
-    try:
-        return os.pidfd_open(pid)
-    except (AttributeError, OSError):  # not Linux, an old kernel, a sandbox, or no descriptor left
-        return None
-
-
-async def _wait_in_thread(pid: int) -> None:
-    def wait() -> None:
-        while True:
-            try:
-                # Leaves it to be reaped by `poll`, in the task that owns it.
-                os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-            except OSError as error:
-                if error.errno == errno.EINTR:
-                    continue
-            return
-
-    # A limiter of its own: children that live long must not use up the threads of everybody else.
-    await trio.to_thread.run_sync(wait, abandon_on_cancel=True, limiter=trio.CapacityLimiter(1))

@@ -3,7 +3,8 @@
 What this is not: MCP. A line that begins like a JSON object or batch goes to the sink unread; all others are noise.
 
 Rule 1: whatever way `run` is left, the whole tree is stopped first, shielded and bounded (faults 1-3, 94, S145).
-Rule 2: reading never waits for writing, for the sink, or for a log (faults 7, 18).
+Rule 2: one task hears all of it, also while it is being stopped: a child that blocks on a full pipe cannot leave in
+order. Reading never waits for writing, for the sink, or for a log (faults 7, 18).
 Rule 3: the end is judged once, a short moment after its first sign, so that the cause carries exit status and last
 words; everybody who asks gets that cause (faults 5, 17).
 """
@@ -28,7 +29,8 @@ from mcp_actors.transports.base import Diagnostics, Turn
 from mcp_actors.transports.commands import SPAWN_HINTS, resolve_final
 from mcp_actors.transports.environment import child_environment
 from mcp_actors.transports.outbox import Outbox
-from mcp_actors.transports.process import BIG_PIPE_BYTES, Child, describe_exit, enlarge_pipe, read_pipe, spawn
+from mcp_actors.transports.process import BIG_PIPE_BYTES, describe_exit, enlarge_pipe, read_now
+from mcp_actors.transports.spawning import spawn
 from mcp_actors.transports.words import LastLines, LineLimit
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from mcp_actors.protocol.types import Frame, ServerInfo
     from mcp_actors.transports.base import Sink
     from mcp_actors.transports.leftovers import Journal
+    from mcp_actors.transports.process import Child
 
 __all__ = ["StdioTransport"]
 
@@ -85,10 +88,10 @@ class StdioTransport:
     _outbox: Outbox | None = field(default=None, init=False, repr=False)
     # What the first sign of the end said; a judgement may know better.
     _first_sign: str | None = field(default=None, init=False)
-    # Cancelled by the first sign; then the child is no longer waited for alone.
-    _watch: trio.CancelScope = field(factory=trio.CancelScope, init=False, repr=False)
-    # While the wire is open.
-    _nursery: trio.Nursery | None = field(default=None, init=False, repr=False)
+    _framer: LineFramer = field(init=False, repr=False)
+    _turn: Turn = field(factory=Turn, init=False, repr=False)
+    # How much is read of standard output at once.
+    _read_bytes: int = field(default=_READ_BYTES, init=False, repr=False)
     # Set with `_verdict`: why nothing can be sent any more.
     _judged: trio.Event = field(factory=trio.Event, init=False, repr=False)
     _verdict: TransportError | None = field(default=None, init=False)
@@ -104,6 +107,7 @@ class StdioTransport:
         if not isinstance(self.spec.target, StdioTarget):
             raise TypeError(f"{self.spec.name} is not a stdio server")
         self._target = self.spec.target
+        self._framer = LineFramer(self.settings.max_message_bytes)
 
     @property
     def shutdown_bound(self) -> float:
@@ -131,9 +135,15 @@ class StdioTransport:
         await trio.lowlevel.checkpoint_if_cancelled()
         child = self._spawn()
         self._sink = sink
+        child.selector.on_readable(child.stdout, self._read_messages)
+        child.selector.on_readable(child.stderr, self._read_words)
         try:
-            await self._serve(child, sink, task_status)
+            task_status.started()
+            await self._serve(child)
+            self._judge(self._cause(child))
         finally:
+            self._judge(TransportClosed(server=self.spec.name))
+            await self._stop(child)
             child.close()
         raise self._error()
 
@@ -201,67 +211,51 @@ class StdioTransport:
                 server=self.spec.name, reason=f"could not start {target.command!r}: {what}", can_retry=False
             ) from error
         self._child = child
-        self._outbox = Outbox(child.stdin, self._start_writer, lambda: self._end("closed its standard input"))
+        self._outbox = Outbox(child.stdin, self._ask_for_room)
         if self.journal is not None:
             self.journal.record(child.pid, server=self.spec.name, command=target.command)
         return child
 
     # ── life ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _serve(self, child: Child, sink: Sink, task_status: trio.TaskStatus[None]) -> None:
-        # The readers go on while the tree is stopped: a child that blocks on a full pipe cannot leave in order.
-        pipes = [_Pipe(), _Pipe()]
-        async with trio.open_nursery() as nursery:
-            try:
-                nursery.start_soon(self._read_messages, child, sink, pipes[0])
-                nursery.start_soon(self._read_stderr, child, pipes[1])
-                self._nursery = nursery
-                task_status.started()
-                with self._watch:
-                    self._end(describe_exit(await child.wait()))
-                if self._first_sign != self._too_large:
-                    with trio.move_on_after(_LAST_MOMENT):
-                        for pipe in pipes:
-                            await pipe.ended.wait()
-                        await child.wait()
-                self._judge(self._cause(child))
-            finally:
-                self._judge(TransportClosed(server=self.spec.name))
-                await self._stop(child)
-                if nursery.child_tasks:  # what holds a pipe open is no business of ours any more
-                    for pipe in pipes:
-                        pipe.scope.cancel()
-                    nursery.cancel_scope.cancel()
+    async def _serve(self, child: Child) -> None:
+        """Hear the child until the first sign of the end, and for a moment longer until the other signs are there."""
+        while self._first_sign is None:
+            await child.selector.turn()
+            if child.exit_status is not None:
+                self._end(describe_exit(child.exit_status))
+        if self._first_sign != self._too_large:
+            with trio.move_on_after(_LAST_MOMENT):
+                while child.exit_status is None or child.stdout in child.selector or child.stderr in child.selector:
+                    await child.selector.turn()
 
-    async def _read_messages(self, child: Child, sink: Sink, pipe: _Pipe) -> None:
-        fd, outbox = child.stdout, self._outbox
+    async def _read_messages(self) -> None:
+        child, outbox = self._child, self._outbox
+        assert child is not None
         assert outbox is not None
-        framer, turn = LineFramer(self.settings.max_message_bytes), Turn()
-        size = _READ_BYTES
-        with pipe.scope:
-            while chunk := await read_pipe(fd, size):
-                if self._verdict is None:
-                    outbox.heard()
-                    try:
-                        for line in framer.feed(chunk):
-                            self._sort(line, sink)
-                            if turn.spend(len(line)):
-                                await trio.lowlevel.checkpoint()
-                        if framer.is_over:
-                            framer.feed(b"")
-                    except RemoteProtocolError:
-                        self._end(self._too_large)
-                        await self._judged.wait()
-                if len(chunk) < size:
-                    # Emptied: the next byte will take a while.
-                    await trio.lowlevel.wait_readable(fd)
-                else:
-                    # A flood: let the others have their turn.
-                    if size < BIG_PIPE_BYTES:
-                        size = enlarge_pipe(fd)
-                    await trio.lowlevel.checkpoint()
-            pipe.ended.set()
+        chunk = read_now(child.stdout, self._read_bytes)
+        if chunk is None:
+            return
+        if not chunk:
+            child.selector.forget(child.stdout)
             self._end("closed its standard output")
+        elif self._verdict is None:
+            outbox.heard()
+            await self._sort_lines(chunk)
+            if len(chunk) == self._read_bytes < BIG_PIPE_BYTES:
+                self._read_bytes = enlarge_pipe(child.stdout)
+
+    async def _sort_lines(self, chunk: bytes) -> None:
+        assert self._sink is not None
+        try:
+            for line in self._framer.feed(chunk):
+                self._sort(line, self._sink)
+                if self._turn.spend(len(line)):
+                    await trio.lowlevel.checkpoint()
+            if self._framer.is_over:
+                self._framer.feed(b"")
+        except RemoteProtocolError:
+            self._end(self._too_large)
 
     def _sort(self, line: bytes, sink: Sink) -> None:
         if self._verdict is not None:
@@ -274,12 +268,14 @@ class StdioTransport:
             self._noise_count += 1
             self._noise.add(line)
 
-    async def _read_stderr(self, child: Child, pipe: _Pipe) -> None:
-        with pipe.scope:
-            while chunk := await read_pipe(child.stderr, _READ_BYTES):
-                self._hear(chunk)
-                await trio.lowlevel.checkpoint()
-            pipe.ended.set()
+    async def _read_words(self) -> None:
+        child = self._child
+        assert child is not None
+        chunk = read_now(child.stderr, _READ_BYTES)
+        if chunk:
+            self._hear(chunk)
+        elif chunk is not None:
+            child.selector.forget(child.stderr)
 
     def _hear(self, chunk: bytes) -> None:
         for line in self._limit.admit(self._stderr.feed(chunk), trio.current_time()):
@@ -288,16 +284,24 @@ class StdioTransport:
             else:
                 _log.debug("[MCP:%s] stderr %s", self.spec.name, line)
 
-    def _start_writer(self) -> None:
-        if self._nursery is not None and self._outbox is not None:
-            self._nursery.start_soon(self._outbox.run)
+    def _ask_for_room(self) -> None:
+        if self._child is not None and self._child.stdin >= 0:
+            self._child.selector.on_writable(self._child.stdin, self._write_more)
+
+    async def _write_more(self) -> None:
+        child, outbox = self._child, self._outbox
+        assert child is not None
+        assert outbox is not None
+        if not outbox.flush():
+            child.selector.forget(child.stdin)
+        if outbox.is_broken:
+            self._end("closed its standard input")
 
     # ── end ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _end(self, sign: str) -> None:
         if self._first_sign is None:
             self._first_sign = sign
-            self._watch.cancel()
 
     def _cause(self, child: Child) -> TransportBroken:
         status = child.poll()
@@ -316,8 +320,9 @@ class StdioTransport:
         if isinstance(verdict, TransportClosed):
             self._said = self._stderr.tail()  # what follows, a traceback as a rule, is about our signal
         self._judged.set()
-        if self._outbox is not None:
+        if self._outbox is not None and self._child is not None:
             self._outbox.close()
+            self._child.selector.forget(self._child.stdin)
         if self._sink is not None:
             self._sink.ended(self._error())
 
@@ -336,17 +341,8 @@ class StdioTransport:
         steps = ladder.rungs(self.settings)
         await ladder.climb(child, steps, self.hurry)
         # What it wrote at the very end may not have been read yet.
-        with contextlib.suppress(OSError):
-            self._hear(os.read(child.stderr, _READ_BYTES))
+        await self._read_words()
         if not child.is_gone():
             self._notes.append(f"process group {child.pid} outlived SIGKILL")
         elif self.journal is not None:
             self.journal.forget(child.pid)
-
-
-@define(eq=False)
-class _Pipe:
-    """One reader: how it is ended by us, and whether the pipe ended by itself."""
-
-    scope: trio.CancelScope = field(factory=lambda: trio.CancelScope(shield=True))
-    ended: trio.Event = field(factory=trio.Event)

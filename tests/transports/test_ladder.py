@@ -48,6 +48,9 @@ class PlayedTree:
     async def wait(self) -> None:
         await trio.sleep_until(self.dies)
 
+    async def rest(self, seconds) -> None:
+        await trio.sleep(seconds)
+
 
 def test_ladder_is_the_articles_order() -> None:
     """End of input goes with SIGINT, then SIGTERM, then SIGKILL, two seconds each (S136, S138)."""

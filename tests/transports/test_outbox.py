@@ -20,17 +20,19 @@ class Pipe:
         self.reader, writer = os.pipe()
         os.set_blocking(writer, False)
         os.set_blocking(self.reader, False)
-        self.breaks = 0
-        self.starts = 0
+        self.asked = 0
         self.nursery = nursery
-        self.outbox = Outbox(writer, self.start, self.on_broken)
+        self.outbox = Outbox(writer, self.ask)
 
-    def start(self) -> None:
-        self.starts += 1
-        self.nursery.start_soon(self.outbox.run)
+    def ask(self) -> None:
+        self.asked += 1
+        self.nursery.start_soon(self.flush)
 
-    def on_broken(self) -> None:
-        self.breaks += 1
+    async def flush(self) -> None:
+        waits = True
+        while waits:
+            await trio.lowlevel.wait_writable(self.outbox.fd)
+            waits = self.outbox.flush()
 
     def read(self, size=1 << 20) -> bytes:
         try:
@@ -81,7 +83,7 @@ async def test_quiet_wire_is_written_without_a_checkpoint(pipe) -> None:
         pipe.outbox.heard()
 
     trio.lowlevel.remove_instrument(steps)
-    assert (steps.count, pipe.starts) == (0, 0)
+    assert (steps.count, pipe.asked) == (0, 0)
 
 
 async def test_burst_becomes_one_write(pipe) -> None:
@@ -93,7 +95,7 @@ async def test_burst_becomes_one_write(pipe) -> None:
 
     assert at_once == b"0\n1\n"
     assert pipe.read() == b"".join(b"%d\n" % n for n in range(2, 64))
-    assert (pipe.outbox.backlog, pipe.starts) == (0, 1)
+    assert (pipe.outbox.backlog, pipe.asked) == (0, 1)
 
 
 async def test_large_frame_goes_out_whole(pipe) -> None:
@@ -161,15 +163,17 @@ async def test_closed_peer_is_told_once_to_each(pipe) -> None:
     assert await pipe.outbox.put(b"late\n") is False
     assert answers.count(False) >= 1
     assert len(answers) == 6
-    assert pipe.breaks == 1
+    assert pipe.outbox.is_broken
 
 
 async def test_direct_write_to_a_closed_peer(pipe) -> None:
-    """The hot path learns it too, without raising."""
+    """The hot path learns it too, without raising, and has its owner learn it."""
     os.close(pipe.reader)
 
     assert await pipe.outbox.put(b"x\n") is False
-    assert (pipe.breaks, await pipe.outbox.put(b"x\n")) == (1, False)
+    assert (pipe.outbox.is_broken, pipe.asked) == (True, 1)
+    assert await pipe.outbox.put(b"x\n") is False
+    assert pipe.outbox.flush() is False
 
 
 async def test_close_sends_what_fits_in_order(pipe) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import resource
 import signal
 
 import pytest
 import trio
 
-from mcp_actors.transports import process
-from mcp_actors.transports.process import describe_exit, enlarge_pipe, spawn
+from mcp_actors.transports import spawning
+from mcp_actors.transports.process import describe_exit, enlarge_pipe
+from mcp_actors.transports.spawning import spawn
 from tests.transports.stdio_kit import nobody_left
 
 
@@ -21,7 +24,7 @@ def start(*argv: str, environ=None, cwd=None):
 async def test_child_is_reaped_when_it_ends(has_pidfd, monkeypatch) -> None:
     """Waiting reaps, through a pidfd where there is one and else in a thread (fault 2)."""
     if not has_pidfd:
-        monkeypatch.setattr(process, "_open_pidfd", lambda pid: None)
+        monkeypatch.delattr(os, "pidfd_open")
     with nobody_left():
         child = start("/bin/sh", "-c", "read x; exit 3")
 
@@ -38,7 +41,7 @@ async def test_child_is_reaped_when_it_ends(has_pidfd, monkeypatch) -> None:
 async def test_wait_can_be_cancelled(has_pidfd, monkeypatch) -> None:
     """A cancelled wait leaves the child as it was; another wait finds its end."""
     if not has_pidfd:
-        monkeypatch.setattr(process, "_open_pidfd", lambda pid: None)
+        monkeypatch.delattr(os, "pidfd_open")
     with nobody_left():
         child = start("/bin/cat")
         with trio.move_on_after(0.01) as scope:
@@ -141,3 +144,29 @@ def test_pipe_is_enlarged_where_it_can_be() -> None:
 
     assert size >= 64 * 1024
     assert enlarge_pipe(reader) == 64 * 1024
+
+
+@pytest.mark.parametrize("left", range(8))
+def test_spawn_without_descriptors_leaves_nothing(left) -> None:
+    """Whichever descriptor is the one too many, no child and no descriptor stays behind."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    first_free = os.dup(0)
+    os.close(first_free)
+    with nobody_left():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (first_free + left, hard))
+        try:
+            with pytest.raises(OSError, match="Too many open files"):
+                start("/bin/cat")
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_child_whose_end_cannot_be_watched_is_ended(monkeypatch) -> None:
+    """One that was born and then found no descriptor for its end is killed and reaped at once."""
+
+    def refuse(pid: int) -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(spawning, "_end_of", refuse)
+    with nobody_left(), pytest.raises(OSError, match="Too many open files"):
+        start("/bin/cat")

@@ -255,7 +255,7 @@ async def test_exception_of_a_sink_still_stops_the_child() -> None:
         def deliver(self, raw):
             raise Bug
 
-    with trio.fail_after(10), nobody_left(), pytest.RaisesGroup(Bug):
+    with trio.fail_after(10), nobody_left(), pytest.raises(Bug):
         await make("server.py", "stubborn").run(BadSink())
 
 
@@ -303,7 +303,7 @@ async def test_cancel_sweep_leaves_no_child(mode) -> None:
                     finally:
                         trio.lowlevel.remove_instrument(instrument)
 
-    assert reached > 5
+    assert reached > 3
 
 
 @pytest.mark.parametrize("moment", ["spawned", "ready"])

@@ -1,0 +1,64 @@
+"""Owns waiting for several descriptors in one task, and doing for each that is ready what it is there for.
+
+What this is not: a loop, or a second scheduler. Its owner asks for one turn after the other, in its own task, and is
+cancelled there.
+
+Theory. trio waits for one descriptor in a task; a child has four, and three tasks more for each of many children are
+dear. A selector is itself a descriptor that is readable while one of its own is ready (epoll and kqueue both), so one
+wait stands for all of them.
+
+Rule 1: readiness is a level, not an edge: what a cancelled or failed turn did not take is there in the next one.
+Rule 2: an entry is taken out before its descriptor is closed.
+"""
+
+from __future__ import annotations
+
+import selectors
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+import trio
+
+__all__ = ["Selector", "Step"]
+
+Step: TypeAlias = Callable[[], Awaitable[None]]
+
+
+class Selector:
+    """A few descriptors, each with what to do when it is ready. Owned by one task."""
+
+    def __init__(self) -> None:
+        self._selector = selectors.DefaultSelector()
+        # What to do when a descriptor is ready.
+        self._steps: dict[int, Step] = {}
+
+    def __contains__(self, fd: int) -> bool:
+        return fd in self._steps
+
+    def on_readable(self, fd: int, take: Step) -> None:
+        """From now on, have `take` called in each turn in which something can be read (an end of file can)."""
+        self._add(fd, selectors.EVENT_READ, take)
+
+    def on_writable(self, fd: int, give: Step) -> None:
+        """From now on, have `give` called in each turn in which it takes bytes, or is broken."""
+        self._add(fd, selectors.EVENT_WRITE, give)
+
+    def _add(self, fd: int, event: int, step: Step) -> None:
+        self._selector.register(fd, event)
+        self._steps[fd] = step
+
+    def forget(self, fd: int) -> None:
+        """Look at it no more; nothing happens where it is not looked at."""
+        if self._steps.pop(fd, None) is not None:
+            self._selector.unregister(fd)
+
+    async def turn(self) -> None:
+        """Wait until at least one is ready, and have done what is to be done for each. Cancellation: safe (rule 1)."""
+        await trio.lowlevel.wait_readable(self._selector)
+        for key, _ in self._selector.select(0):
+            if (step := self._steps.get(key.fd)) is not None:  # an earlier step may have had it forgotten
+                await step()
+
+    def close(self) -> None:
+        """Give back the selector's own descriptor. No task may be in `turn`."""
+        self._selector.close()
