@@ -23,7 +23,9 @@ def stdio(found: servers.Programs, count: int, repeats: int) -> Comparison:
     ]
     columns = {name: (name, job) for name in ("floor", "ours", "sdk")}
     listed = count * servers.TOOLS
-    return Comparison(f"{count} stdio servers at limit 3", columns, MEASURES, targets, repeats, listed)
+    return Comparison(
+        f"{count} stdio servers at limit 3", columns, MEASURES, targets, repeats, listed, has_cold_runs=True
+    )
 
 
 def http(urls: list[str], repeats: int) -> Comparison:

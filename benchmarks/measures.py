@@ -9,6 +9,7 @@ import json
 import os
 import resource
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -54,7 +55,8 @@ def main(run: Callable[..., Any], *, connect: Work, turn: Work, once: Work, big:
     """Do the work that the job names and print the one line that the comparison reads.
 
     ``cpu`` leaves out what a program pays once: imports, and whatever a client loads when it meets its first server. So
-    each connects one server before the counting begins. ``cpu_all`` has it all, that server included.
+    each connects one server before the counting begins, unless the job says ``is_cold``. ``cpu_all`` has it all, that
+    server included. ``ended_at`` is when the work was done, on the clock that all processes share.
 
     Args:
         run: runs an async function with one argument: ``trio.run``, or asyncio's way to say so.
@@ -64,7 +66,7 @@ def main(run: Callable[..., Any], *, connect: Work, turn: Work, once: Work, big:
         big: calls for a big result again and again; gives the seconds of each call.
     """
     given = job()
-    if given["work"] == "connect":
+    if given["work"] == "connect" and not given.get("is_cold"):
         run(connect, {**given, "targets": given["targets"][:1]})
     began = cpu()
     match given["work"]:
@@ -76,5 +78,6 @@ def main(run: Callable[..., Any], *, connect: Work, turn: Work, once: Work, big:
             found = {"per_second": given["count"] / run(once, given)}
         case "big":
             found = quantiles(run(big, given))
-    ended = cpu()
-    print(json.dumps({"cpu": ended - began, "cpu_all": ended, "rss_mb": peak_rss_mb(), **found}), flush=True)
+    ended, ended_at = cpu(), time.perf_counter()
+    told = {"cpu": ended - began, "cpu_all": ended, "ended_at": ended_at, "rss_mb": peak_rss_mb(), **found}
+    print(json.dumps(told), flush=True)
