@@ -123,7 +123,7 @@ def _body_class() -> Callable[[bytes], httpx.AsyncByteStream]:
 
 @define(eq=False)
 class _Pool:
-    """One httpx transport: connections to the hosts of one scheme, direct or through one proxy."""
+    """One httpx transport: the connections to one origin, direct or through a proxy."""
 
     transport: httpx.AsyncHTTPTransport
     # Exchanges whose answer is not closed yet.
@@ -170,8 +170,8 @@ class HttpClient:
         self._address = address
         self._auth = auth
         self._environ = environ or {}
-        # Maps (scheme, proxy) -> the pool that new exchanges use; nearly always one entry.
-        self._pools: dict[tuple[str, str | None], _Pool] = {}
+        # Maps origin -> the pool that new exchanges with it use; nearly always one entry.
+        self._pools: dict[tuple[str, str, int | None], _Pool] = {}
         # Maps URL -> its parsed form; at most the one in use.
         self._parsed: tuple[str, httpx.URL] | None = None
 
@@ -294,10 +294,11 @@ class HttpClient:
         return self._parsed[1]
 
     def _pool_for(self, url: httpx.URL) -> _Pool:
-        key = url.scheme, proxy_for(str(url), self._environ) if self._environ else None
-        pool = self._pools.get(key)
+        origin = url.scheme, url.host, url.port
+        pool = self._pools.get(origin)
         if pool is None:
-            self._pools[key] = pool = _Pool(_build(*key, self._environ))
+            proxy = proxy_for(str(url), self._environ) if self._environ else None
+            self._pools[origin] = pool = _Pool(_build(url.scheme, proxy, self._environ))
         return pool
 
 
