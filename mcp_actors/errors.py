@@ -38,7 +38,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import define, field
+from attrs import field
+
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,9 @@ What this is not: what there is to look at. Whoever rings keeps that, bounded, a
 from __future__ import annotations
 
 import trio
-from attrs import define, field
+from attrs import field
+
+from mcp_actors.values import define
 
 __all__ = ["Bell"]
 

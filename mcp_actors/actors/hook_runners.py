@@ -15,7 +15,7 @@ import sys
 from typing import TYPE_CHECKING, Protocol
 
 import trio
-from attrs import field, frozen
+from attrs import field
 
 from mcp_actors.elicitation.hook_outcomes import MAX_OUTPUT_BYTES, Exited, Failed, Responded
 from mcp_actors.elicitation.hooks import CommandHook, HttpHook, ToolHook, expand_headers, fill_input
@@ -25,6 +25,7 @@ from mcp_actors.transports.commands import resolve_command
 from mcp_actors.transports.http_client import HttpClient
 from mcp_actors.transports.process import read_pipe
 from mcp_actors.transports.spawning import spawn
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -17,10 +17,11 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import trio
-from attrs import field, frozen
+from attrs import field
 
 from mcp_actors.errors import RpcError
 from mcp_actors.protocol.features import TASKS_EXTENSION
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

@@ -12,9 +12,10 @@ import enum
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
-from attrs import field, fields, frozen
+from attrs import field, fields
 
 from mcp_actors.errors import LocalProtocolError
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from mcp_actors.actors.bell import Bell
 from mcp_actors.errors import LocalProtocolError, McpActorsError
@@ -37,6 +37,7 @@ from mcp_actors.protocol.listening import (
     plan_listening,
 )
 from mcp_actors.protocol.types import Era
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

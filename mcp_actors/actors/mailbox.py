@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 import outcome
 import trio
-from attrs import define, field, frozen
+from attrs import field
 
 from mcp_actors.errors import ActorGone, LocalProtocolError, MailboxFull
+from mcp_actors.values import define, frozen
 
 if TYPE_CHECKING:
     from types import TracebackType

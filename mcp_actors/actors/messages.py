@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from attrs import frozen
-
 from mcp_actors.actors.mailbox import Ask
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from mcp_actors.actors.connection import Connection

@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from mcp_actors.actors.questions import PendingQuestion, Phase
 from mcp_actors.elicitation.requests import CANCELLED
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from mcp_actors.actors.mailbox import Envelope

@@ -17,9 +17,10 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from mcp_actors.errors import McpActorsError
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,10 +14,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import trio
-from attrs import define
 
 from mcp_actors.errors import ConnectFailed, McpActorsError, RpcError, TransportBroken
 from mcp_actors.protocol.clocks import CallTimeouts
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from mcp_actors.actors.wire import Wire

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import frozen
-
 from mcp_actors.actors.hook_runners import run_hooks
 from mcp_actors.elicitation.hook_outcomes import combine, prefill, read_end, revise_answer, settle_question
 from mcp_actors.elicitation.hooks import HookContext, HookEvent, Hooks, hook_input
 from mcp_actors.elicitation.requests import Answer
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable

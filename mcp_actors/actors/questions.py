@@ -9,10 +9,9 @@ import enum
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from attrs import frozen
-
 from mcp_actors.actors.mailbox import Ask
 from mcp_actors.elicitation.requests import Outcome
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from mcp_actors.elicitation.hook_outcomes import HookEnd

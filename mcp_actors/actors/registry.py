@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import trio
-from attrs import define, evolve, field, frozen
+from attrs import evolve, field
 
 from mcp_actors.actors.bell import Bell
 from mcp_actors.actors.mailbox import Envelope, Mailbox
@@ -32,6 +32,7 @@ from mcp_actors.actors.messages import (
 )
 from mcp_actors.errors import ActorGone
 from mcp_actors.tools.catalog import Catalog
+from mcp_actors.values import define, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sized

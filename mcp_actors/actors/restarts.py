@@ -18,7 +18,7 @@ import errno
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import trio
-from attrs import evolve, frozen
+from attrs import evolve
 
 from mcp_actors.config.specs import RestartPolicy, RestartType
 from mcp_actors.errors import (
@@ -33,6 +33,7 @@ from mcp_actors.errors import (
     UnsupportedRevision,
 )
 from mcp_actors.groups import causes
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import trio
-from attrs import frozen
 
 from mcp_actors.protocol.clocks import CallClocks, CallTimeouts
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from mcp_actors.protocol.events import ProgressReceived

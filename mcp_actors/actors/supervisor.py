@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 import trio
-from attrs import define, evolve, field
+from attrs import evolve, field
 
 from mcp_actors.actors.child import Child
 from mcp_actors.actors.mailbox import Envelope, Mailbox
@@ -43,6 +43,7 @@ from mcp_actors.actors.messages import (
 from mcp_actors.config.specs import Batch
 from mcp_actors.errors import McpActorsError, ServerNotReady
 from mcp_actors.tools.naming import unknown_server
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

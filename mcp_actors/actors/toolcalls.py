@@ -12,12 +12,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
-from attrs import evolve, frozen
+from attrs import evolve
 
 from mcp_actors.actors.requests import ask_fully
 from mcp_actors.errors import RpcError
 from mcp_actors.protocol.features import may_become_task
 from mcp_actors.protocol.mirrored import is_marked, mirrored_headers, wants_refresh
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import trio
-from attrs import define, field
+from attrs import field
+
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -11,7 +11,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from attrs import field, frozen
+from attrs import field
+
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

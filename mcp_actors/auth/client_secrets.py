@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import trio
-from attrs import define, evolve, field
+from attrs import evolve, field
 
 from mcp_actors.auth.credentials import slot_of
 from mcp_actors.auth.options import GrantKind
 from mcp_actors.auth.store import system_credential
 from mcp_actors.errors import ConfigError
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

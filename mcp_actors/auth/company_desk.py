@@ -8,12 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import trio
-from attrs import define, evolve, field
+from attrs import evolve, field
 
 from mcp_actors.auth.company_file import load_company, save_company
 from mcp_actors.auth.credentials import slot_of
 from mcp_actors.auth.options import AuthOptions, GrantKind
 from mcp_actors.errors import ConfigError
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -12,7 +12,7 @@ import hashlib
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from attrs import field, frozen
+from attrs import field
 
 from mcp_actors.auth.discovery import AuthServer  # noqa: TC001 - cattrs reads the fields' types
 from mcp_actors.auth.identity import ClientIdentity  # noqa: TC001
@@ -21,6 +21,7 @@ from mcp_actors.auth.tokens import Tokens  # noqa: TC001
 from mcp_actors.auth.urls import canonical_resource
 from mcp_actors.errors import RemoteProtocolError
 from mcp_actors.protocol.jsonrpc import decode_object, encode
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from cattrs import Converter

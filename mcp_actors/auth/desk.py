@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import trio
-from attrs import define, evolve, field
+from attrs import evolve, field
 
 from mcp_actors.auth.client_secrets import ClientSecrets, read_secret_file
 from mcp_actors.auth.company_desk import CompanyDesk
@@ -30,6 +30,7 @@ from mcp_actors.auth.upkeep import mint, revoke
 from mcp_actors.auth.xaa import Company, CompanySetup
 from mcp_actors.config.specs import RemoteTarget
 from mcp_actors.errors import AuthFailed, AuthRequired, ConfigError, McpActorsError
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

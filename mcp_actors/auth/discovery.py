@@ -15,11 +15,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from attrs import frozen
-
 from mcp_actors.auth.messages import Purpose, WebRequest, text_in, texts_in
 from mcp_actors.auth.urls import canonical_resource, check_url, covers, origin_of, place_of, same_issuer
 from mcp_actors.errors import AuthFailed, ConnectFailed
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from mcp_actors.auth.messages import WebAnswer, WebRequest
 from mcp_actors.auth.urls import check_url, host_of, is_loopback_host, place_of
 from mcp_actors.errors import AuthFailed, ConnectFailed, ProtocolError, TransportError
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from typing import Protocol

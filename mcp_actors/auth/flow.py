@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from attrs import field, frozen
+from attrs import field
 
 from mcp_actors.auth.client_auth import choose_method
 from mcp_actors.auth.credentials import Credentials
@@ -33,6 +33,7 @@ from mcp_actors.auth.tokens import Refused, Tokens
 from mcp_actors.auth.urls import check_url, place_of
 from mcp_actors.errors import AuthFailed, ConnectFailed
 from mcp_actors.shown import one_line
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from mcp_actors.auth.challenge import Demand

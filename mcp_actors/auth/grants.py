@@ -13,6 +13,7 @@ from mcp_actors.auth.messages import Purpose, form_request, number_in, text_in
 from mcp_actors.auth.tokens import Refused, Tokens, read_token_answer
 from mcp_actors.auth.urls import check_url, place_of
 from mcp_actors.shown import one_line
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from mcp_actors.auth.discovery import AuthServer
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from mcp_actors.auth.messages import Asking, Sources
     from mcp_actors.auth.presentation import Presentation
 
-from attrs import field, frozen
+from attrs import field
 
 __all__ = [
     "DEVICE_GRANT",

@@ -16,10 +16,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from attrs import field, frozen
+from attrs import field
 
 from mcp_actors.auth.urls import place_of, same_issuer
 from mcp_actors.errors import AuthFailed
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from mcp_actors.auth.discovery import AuthServer

@@ -12,11 +12,12 @@ import binascii
 import hashlib
 from typing import TYPE_CHECKING, Any, Final
 
-from attrs import field, frozen
+from attrs import field
 
 from mcp_actors.auth.pkce import b64url
 from mcp_actors.errors import ConfigError, RemoteProtocolError
 from mcp_actors.protocol.jsonrpc import decode_object, encode
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -16,10 +16,11 @@ from urllib.parse import parse_qsl, urlsplit
 
 import h11
 import trio
-from attrs import define, field
+from attrs import field
 
 from mcp_actors.errors import AuthFailed
 from mcp_actors.groups import bare_errors
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable

@@ -11,12 +11,13 @@ from collections.abc import Callable, Generator, Mapping
 from typing import Any, TypeAlias, TypeVar
 from urllib.parse import urlencode
 
-from attrs import field, frozen
+from attrs import field
 
 from mcp_actors.auth.urls import place_of
 from mcp_actors.errors import RemoteProtocolError
 from mcp_actors.jsontypes import Json  # noqa: TC001
 from mcp_actors.protocol.jsonrpc import decode_object
+from mcp_actors.values import frozen
 
 __all__ = [
     "Asking",

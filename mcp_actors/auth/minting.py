@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from mcp_actors.auth.presentation import Bearer, make_presentation
 from mcp_actors.auth.refreshing import finish_soon
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -16,7 +16,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from mcp_actors.auth.messages import number_in
 from mcp_actors.config.specs import RemoteTarget
@@ -24,6 +24,7 @@ from mcp_actors.errors import RemoteProtocolError
 from mcp_actors.files.locks import process_lock
 from mcp_actors.files.private import read_private, write_private
 from mcp_actors.protocol.jsonrpc import decode_object, encode
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from attrs import field, frozen
+from attrs import field
 
 from mcp_actors.auth.messages import texts_in
 from mcp_actors.auth.urls import check_url, is_loopback_host
@@ -18,6 +18,7 @@ from mcp_actors.config.expand import expand
 from mcp_actors.config.settings import read_callback_port
 from mcp_actors.errors import AuthFailed, ConfigError
 from mcp_actors.jsontypes import Json  # noqa: TC001
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,9 @@ import base64
 import hashlib
 from typing import TYPE_CHECKING
 
-from attrs import field, frozen
+from attrs import field
+
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from mcp_actors.auth.messages import Sources

@@ -12,11 +12,12 @@ import hashlib
 from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import urlsplit, urlunsplit
 
-from attrs import define, field, frozen
+from attrs import field
 
 from mcp_actors.auth.jwt import SigningKey
 from mcp_actors.auth.pkce import b64url
 from mcp_actors.auth.urls import origin_of
+from mcp_actors.values import define, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,10 +9,11 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import trio
-from attrs import field, frozen
+from attrs import field
 
 from mcp_actors.auth.browser import open_browser
 from mcp_actors.auth.loopback import Landing, open_landing
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable

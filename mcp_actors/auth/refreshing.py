@@ -19,7 +19,7 @@ import logging
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import trio
-from attrs import define, evolve, field
+from attrs import evolve, field
 
 from mcp_actors.auth.credentials import decode_credentials, encode_credentials
 from mcp_actors.auth.driving import drive
@@ -31,6 +31,7 @@ from mcp_actors.auth.upkeep import renew
 from mcp_actors.errors import ConnectFailed, McpActorsError
 from mcp_actors.files.locks import process_lock
 from mcp_actors.files.private import write_private
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable

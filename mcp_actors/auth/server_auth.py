@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 import trio
-from attrs import define, evolve, field
+from attrs import evolve, field
 
 from mcp_actors.auth.challenge import read_demand
 from mcp_actors.auth.demands import is_covered, required, why_no_step
@@ -35,6 +35,7 @@ from mcp_actors.auth.scopes import MAX_STEPS
 from mcp_actors.auth.urls import host_of, is_same_origin
 from mcp_actors.config.remedies import sign_in_remedy
 from mcp_actors.errors import AuthFailed, AuthRequired, McpActorsError
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import frozen
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from mcp_actors.auth.credentials import Credentials

@@ -19,10 +19,11 @@ import secrets
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from mcp_actors.errors import AuthFailed, ConfigError
 from mcp_actors.files.private import read_private, write_private
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

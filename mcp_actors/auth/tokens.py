@@ -9,10 +9,11 @@ import re
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from mcp_actors.auth.messages import number_in, text_in, texts_in
 from mcp_actors.shown import one_line, visible
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

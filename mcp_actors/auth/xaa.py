@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attrs import define, evolve, field, frozen
+from attrs import evolve, field
 
 from mcp_actors.auth.client_auth import authenticate
 from mcp_actors.auth.credentials import Credentials
@@ -41,6 +41,7 @@ from mcp_actors.auth.presentation import Bearer
 from mcp_actors.auth.tokens import Refused, Tokens, jwt_expiry, read_token_answer
 from mcp_actors.auth.urls import place_of, same_issuer
 from mcp_actors.errors import AuthFailed, AuthRequired
+from mcp_actors.values import define, frozen
 
 if TYPE_CHECKING:
     from mcp_actors.auth.driving import Fetch, Prompter

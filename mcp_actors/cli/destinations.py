@@ -12,14 +12,13 @@ import difflib
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from attrs import frozen
-
 from mcp_actors.cli.redact import redact_entry
 from mcp_actors.config.editing import mask_texts, remove_value, set_values
 from mcp_actors.config.jsonc import parse_json
 from mcp_actors.config.specs import Scope
 from mcp_actors.files.places import PROJECT_FILE
 from mcp_actors.files.writing import Change, change_file, plan_change
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,8 +13,6 @@ import shlex
 import stat
 from typing import TYPE_CHECKING, Final
 
-from attrs import frozen
-
 from mcp_actors.cli.redact import redact_entry, redact_url
 from mcp_actors.config.approvals import approval_of
 from mcp_actors.config.policy import decide
@@ -23,6 +21,7 @@ from mcp_actors.config.specs import RemoteTarget, Scope, ServerSpec, StdioTarget
 from mcp_actors.errors import ConnectFailed
 from mcp_actors.transports.commands import resolve_final
 from mcp_actors.transports.environment import child_environment
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 import trio
-from attrs import evolve, frozen
+from attrs import evolve
 
 from mcp_actors.cli import exits, output
 from mcp_actors.cli.arguments import server_candidates
@@ -23,6 +23,7 @@ from mcp_actors.config.settings import read_settings
 from mcp_actors.config.specs import RestartType
 from mcp_actors.runtime import open_runtime
 from mcp_actors.tools.naming import server_prefix
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Iterable, Mapping

@@ -14,12 +14,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attrs import define
-
 from mcp_actors.cli.render import clean, clean_line
 from mcp_actors.elicitation.answers import NotRead, fill_form, read_text
 from mcp_actors.elicitation.fields import FieldType
 from mcp_actors.elicitation.requests import CANCELLED, DECLINED, Action, Answer, Kind, Stage
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

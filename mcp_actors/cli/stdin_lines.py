@@ -10,7 +10,9 @@ import sys
 from typing import Final
 
 import trio
-from attrs import define, field
+from attrs import field
+
+from mcp_actors.values import define
 
 __all__ = ["StdinLines"]
 

@@ -14,9 +14,10 @@ import hashlib
 import json
 from typing import TYPE_CHECKING
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from mcp_actors.config.specs import RemoteTarget, Scope, ServerSpec, StdioTarget
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

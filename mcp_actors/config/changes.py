@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from mcp_actors.config.loaded import LoadedConfig, assemble
 from mcp_actors.config.specs import Scope
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -13,7 +13,7 @@ import enum
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from mcp_actors.config.approvals import Approvals
 from mcp_actors.config.jsonc import Document, decode_text, parse_json
@@ -21,6 +21,7 @@ from mcp_actors.config.notes import ConfigNote, Findings
 from mcp_actors.config.policy import OPEN_POLICY, Policy, PolicySource, combine
 from mcp_actors.config.policy_lists import parse_policy
 from mcp_actors.errors import ConfigError
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from mcp_actors.jsontypes import Json, JsonObject

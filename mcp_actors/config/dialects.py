@@ -13,7 +13,9 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
-from attrs import field, frozen
+from attrs import field
+
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from mcp_actors.config.notes import Findings, KeyPath

@@ -9,7 +9,9 @@ import json
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, NewType
 
-from attrs import field, fields, frozen
+from attrs import field, fields
+
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

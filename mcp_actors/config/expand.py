@@ -14,7 +14,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from attrs import define, field, frozen
+from attrs import field
+
+from mcp_actors.values import define, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

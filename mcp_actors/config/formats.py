@@ -9,10 +9,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from attrs import frozen
-
 from mcp_actors.config import dialects
 from mcp_actors.config.expand import expand
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from mcp_actors.config.notes import Findings, KeyPath

@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from attrs import field, frozen
+from attrs import field
 
 from mcp_actors.config.jsonc import decode_text, parse_json
 from mcp_actors.config.specs import RemoteTarget, Scope, ServerSpec, TransportName
 from mcp_actors.errors import ConfigError
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from mcp_actors.jsontypes import Json

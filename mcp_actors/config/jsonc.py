@@ -15,9 +15,10 @@ import re
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
-from attrs import define, field
+from attrs import field
 
 from mcp_actors.errors import ConfigError
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from mcp_actors.config.notes import KeyPath

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from mcp_actors.config.approvals import apply_approvals, apply_trust
 from mcp_actors.config.choices import OPEN_CHOICES, Choices
@@ -19,6 +19,7 @@ from mcp_actors.config.notes import ConfigNote, Shadowed
 from mcp_actors.config.policy import apply_policy
 from mcp_actors.config.sources import SourceReading, SourceText, Surroundings, read_document
 from mcp_actors.config.specs import InProcessTarget, Scope, ServerSpec
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from mcp_actors.errors import ConfigError

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import frozen
-
 from mcp_actors.config.approvals import Approval
 from mcp_actors.config.notes import Shadowed
 from mcp_actors.config.specs import InProcessTarget, RemoteTarget, Scope, ServerSpec, Target
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

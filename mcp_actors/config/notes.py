@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from attrs import define, evolve, field, frozen
+from attrs import evolve, field
 
 from mcp_actors.errors import ConfigError
+from mcp_actors.values import define, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from mcp_actors.config.patterns import UrlPattern, parse_address
 from mcp_actors.config.specs import RemoteTarget, Scope, ServerSpec, StdioTarget, TransportName
 from mcp_actors.errors import ServerNotAllowed
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

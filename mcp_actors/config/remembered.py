@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from attrs import field, frozen
+from attrs import field
 
 from mcp_actors.config.approvals import Approvals, definition_hash
 from mcp_actors.config.editing import remove_value, set_value
 from mcp_actors.config.jsonc import parse_json
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from mcp_actors.config.specs import ServerSpec

@@ -8,9 +8,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from attrs import frozen
-
 from mcp_actors.config.specs import LIBRARY_RESTARTS, RestartDefaults
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from mcp_actors.config.dialects import PROJECT_DIRECTORY, WORKSPACE_NAME, Translation, copy_of
 from mcp_actors.config.formats import NATIVE, Format, ServerTable, fill_env_file
@@ -16,6 +16,7 @@ from mcp_actors.config.jsonc import Document, decode_text, parse_json, parse_tom
 from mcp_actors.config.notes import ConfigNote, Findings, KeyPath
 from mcp_actors.config.validate import EntryContext, read_entry
 from mcp_actors.errors import ConfigError
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from mcp_actors.config.specs import Scope, ServerSpec

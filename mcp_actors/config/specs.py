@@ -11,7 +11,9 @@ import json
 from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import urlsplit
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
+
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
-from attrs import field, frozen
+from attrs import field
 
 from mcp_actors.config.checks import HEADER_NAME, header_fault, plain_fault, url_fault
 from mcp_actors.config.entries import Entry, Restart, structure_entry
@@ -30,6 +30,7 @@ from mcp_actors.config.specs import (
     TransportName,
 )
 from mcp_actors.config.transport_type import is_guessed, read_transport
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from mcp_actors.config.notes import Findings, KeyPath

@@ -16,10 +16,11 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from attrs import field, frozen
+from attrs import field
 
 from mcp_actors.elicitation.fields import Field, FieldType, Form
 from mcp_actors.elicitation.patterns import matches
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

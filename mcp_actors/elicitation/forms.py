@@ -14,10 +14,11 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeGuard
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from mcp_actors.elicitation.answers import check_value
 from mcp_actors.elicitation.fields import Choice, Field, FieldType, Form
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

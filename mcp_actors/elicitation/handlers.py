@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from attrs import define, field, frozen
+from attrs import field
 
 from mcp_actors.elicitation.requests import INVALID_PARAMS, RefusedRequest
 from mcp_actors.errors import ConfigError, LocalProtocolError
 from mcp_actors.protocol.jsonrpc import encode
 from mcp_actors.protocol.server_asks import refuse_answer, refuse_messages, refuse_root
+from mcp_actors.values import define, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

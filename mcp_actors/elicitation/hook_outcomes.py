@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from mcp_actors.elicitation.answers import check_value
 from mcp_actors.elicitation.fields import Form
@@ -20,6 +20,7 @@ from mcp_actors.elicitation.policy import judge_answer
 from mcp_actors.elicitation.requests import Action, Answer
 from mcp_actors.errors import RemoteProtocolError
 from mcp_actors.protocol.jsonrpc import decode_object
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from mcp_actors.elicitation.hooks import HookEvent

@@ -14,9 +14,10 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from attrs import field, frozen
+from attrs import field
 
 from mcp_actors.elicitation.requests import Action, Kind
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from attrs import frozen
+from mcp_actors.values import frozen
 
 __all__ = ["MAX_STEPS", "Tame", "matches", "read_pattern"]
 

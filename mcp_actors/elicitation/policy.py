@@ -14,12 +14,13 @@ import enum
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from mcp_actors.elicitation.answers import fill_form
 from mcp_actors.elicitation.fields import Form
 from mcp_actors.elicitation.requests import DECLINED, Action, Answer, InputRequest, Kind, Stage
 from mcp_actors.errors import ConfigError
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from mcp_actors.jsontypes import Json, JsonObject

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from attrs import define, field
+from attrs import field
+
+from mcp_actors.values import define
 
 __all__ = ["Pages", "Queue"]
 

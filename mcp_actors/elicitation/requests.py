@@ -13,11 +13,12 @@ import enum
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from attrs import field, frozen
+from attrs import field
 
 from mcp_actors.elicitation.forms import RefusedForm, read_form
 from mcp_actors.elicitation.urls import JudgedUrl, RefusedUrl, judge_url
 from mcp_actors.errors import RemoteProtocolError
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet

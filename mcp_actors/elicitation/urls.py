@@ -15,7 +15,7 @@ import re
 from typing import Final
 from urllib.parse import quote, urlsplit
 
-from attrs import frozen
+from mcp_actors.values import frozen
 
 __all__ = ["MAX_URL_CHARS", "JudgedUrl", "RefusedUrl", "judge_url"]
 

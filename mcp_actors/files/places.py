@@ -12,11 +12,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from attrs import frozen
-
 from mcp_actors.config.formats import NATIVE
 from mcp_actors.config.sources import SourceReading, SourceText
 from mcp_actors.errors import ConfigError
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

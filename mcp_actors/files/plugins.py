@@ -9,12 +9,13 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from mcp_actors.config.sources import SourceReading, SourceText, Surroundings, parse_source, read_source
 from mcp_actors.config.specs import Scope
 from mcp_actors.errors import ConfigError
 from mcp_actors.files.places import PROJECT_FILE, Places, is_missing, leads_below, source_at
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from pathlib import Path

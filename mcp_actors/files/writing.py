@@ -18,13 +18,12 @@ import hashlib
 import os
 from typing import TYPE_CHECKING
 
-from attrs import frozen
-
 from mcp_actors.config.jsonc import decode_text, mark_of
 from mcp_actors.errors import ConfigError
 from mcp_actors.files.locks import blocking_lock
 from mcp_actors.files.places import read_bounded, unreadable, where_it_leads
 from mcp_actors.files.private import FILE_MODE, draft_of, flush_to_disk
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -11,7 +11,7 @@ import logging
 from typing import TYPE_CHECKING, Final, Protocol
 
 import trio
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from mcp_actors.actors.lifecycle import ServerState
 from mcp_actors.config.sources import SourceReading, SourceText, Surroundings, read_source
@@ -19,6 +19,7 @@ from mcp_actors.config.specs import RemoteTarget, Scope
 from mcp_actors.errors import ConfigError, McpActorsError, TransportError
 from mcp_actors.transports.http_client import HttpClient
 from mcp_actors.transports.redirects import place_of
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,13 +11,14 @@ from contextlib import nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from attrs import define, field
+from attrs import field
 
 from mcp_actors.config.specs import RemoteTarget
 from mcp_actors.transports.found import Found
 from mcp_actors.transports.ladder import Hurry
 from mcp_actors.transports.leftovers import sweep_and_open
 from mcp_actors.transports.opening import open_transport
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

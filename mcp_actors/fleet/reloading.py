@@ -20,12 +20,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from mcp_actors.config.changes import Applied
 from mcp_actors.errors import ConfigError
 from mcp_actors.files.places import CHOICES_FILE, MANAGED_FILE, PROJECT_FILE, Places
 from mcp_actors.groups import bare_errors
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable

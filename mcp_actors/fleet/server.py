@@ -9,8 +9,6 @@ import enum
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from attrs import frozen
-
 from mcp_actors.errors import LocalProtocolError, UnknownServer
 from mcp_actors.protocol.features import missing_capability
 from mcp_actors.protocol.jsonrpc import decode_object
@@ -18,6 +16,7 @@ from mcp_actors.protocol.lists import LIST_KEYS, PageCollector
 from mcp_actors.tools.items import prompts_from_items, resources_from_items, templates_from_items
 from mcp_actors.tools.sanitise import cap_text
 from mcp_actors.tools.skills import skills_from_items
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sized

@@ -10,11 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import trio
-from attrs import field, frozen
+from attrs import field
 
 from mcp_actors.errors import RemoteProtocolError
 from mcp_actors.protocol.jsonrpc import raw_members
 from mcp_actors.tools.skills import check_main_file, read_file, read_skill
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from mcp_actors.fleet.server import Server

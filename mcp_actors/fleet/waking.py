@@ -16,11 +16,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from mcp_actors.actors.lifecycle import ServerState
 from mcp_actors.config.specs import RemoteTarget
 from mcp_actors.errors import ActorGone, ConfigError, McpActorsError
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,7 +15,6 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 import trio
-from attrs import frozen
 
 from mcp_actors.errors import LocalProtocolError, McpActorsError, UnknownPrompt, UnknownServer
 from mcp_actors.groups import bare_errors
@@ -33,6 +32,7 @@ from mcp_actors.tools.mentions import (
 from mcp_actors.tools.resource_tools import contents_as_blocks
 from mcp_actors.tools.results import ToolResult
 from mcp_actors.tools.sanitise import clean_text
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,12 +13,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from mcp_actors.errors import UnknownServer, UnknownTool
 from mcp_actors.tools.filters import hide_by
 from mcp_actors.tools.listing import Listing, list_for_model
 from mcp_actors.tools.search import SearchIndex
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,9 +12,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import trio
-from attrs import frozen
 
 from mcp_actors.files.private import create_file, make_private_directory
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Protocol
 
 import trio
-from attrs import frozen
 
 from mcp_actors.errors import McpActorsError, UnknownServer
 from mcp_actors.model.unavailable import unavailable
@@ -18,6 +17,7 @@ from mcp_actors.protocol import jsonrpc
 from mcp_actors.tools.items import resources_from_items
 from mcp_actors.tools.plans import ModelResult, ModelText
 from mcp_actors.tools.resource_tools import LIST_RESOURCES, list_answer, plan_contents, resource_tools
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

@@ -12,10 +12,11 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, TypeAlias
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from mcp_actors.tools.permission_rules import Rules, Verdict, read_rules
 from mcp_actors.tools.permissions import Decision, Mode, PermissionRequest, decide
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping

@@ -14,7 +14,7 @@ import json
 import logging
 from typing import TYPE_CHECKING, Final
 
-from attrs import define, field, frozen
+from attrs import field
 
 from mcp_actors.config.specs import RemoteTarget, StdioTarget
 from mcp_actors.errors import ConfigError, RemoteProtocolError
@@ -23,6 +23,7 @@ from mcp_actors.files.private import make_private_directory
 from mcp_actors.files.writing import change_file
 from mcp_actors.tools.naming import normalise
 from mcp_actors.tools.pinning import PinPolicy, compare, pin_tool, pins_from_json, pins_to_json, suspended
+from mcp_actors.values import define, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -12,11 +12,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import trio
-from attrs import evolve, frozen
+from attrs import evolve
 
 from mcp_actors.errors import RemoteProtocolError
 from mcp_actors.tools.blocks import plan_result
 from mcp_actors.tools.validation import Fit, check_output
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

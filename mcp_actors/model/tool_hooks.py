@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from mcp_actors.actors.hook_runners import HookRunner, call_connected, run_hooks
 from mcp_actors.elicitation.hook_outcomes import MAX_TEXT_CHARS, read_written, specific_output
@@ -25,6 +25,7 @@ from mcp_actors.elicitation.hooks import HookContext, HookEvent
 from mcp_actors.protocol.jsonrpc import encode
 from mcp_actors.tools.permission_rules import Verdict
 from mcp_actors.tools.results import ToolResult
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

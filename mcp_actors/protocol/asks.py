@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from attrs import define, field, frozen
+from attrs import field
 
 from mcp_actors.errors import RemoteProtocolError
 from mcp_actors.protocol.events import ServerRequestReceived
 from mcp_actors.protocol.inbound import Blame, Fault, read_params
 from mcp_actors.protocol.outbound import META_PREFIX
+from mcp_actors.values import define, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet

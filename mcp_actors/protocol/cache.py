@@ -17,12 +17,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from attrs import define, field, frozen
+from attrs import field
 
 from mcp_actors.errors import McpActorsError
 from mcp_actors.protocol.features import METHODS
 from mcp_actors.protocol.jsonrpc import decode, encode, raw_members
 from mcp_actors.protocol.listening import covers_uri
+from mcp_actors.values import define, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,9 +12,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final, Generic, TypeVar, cast
 
-from attrs import define, field
+from attrs import field
 
 from mcp_actors.protocol.inbound import our_id
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from mcp_actors.jsontypes import Json

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from attrs import define, field
+from attrs import field
+
+from mcp_actors.values import define
 
 __all__ = ["ChunkBuffer"]
 

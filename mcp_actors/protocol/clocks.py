@@ -17,7 +17,9 @@ import enum
 import math
 from typing import Final
 
-from attrs import define, field, frozen
+from attrs import field
+
+from mcp_actors.values import define, frozen
 
 __all__ = ["CallClocks", "CallTimeouts", "Clock", "resolve_timeouts"]
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
-from attrs import field, frozen
+from attrs import field
+
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from mcp_actors.errors import McpActorsError

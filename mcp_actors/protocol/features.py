@@ -15,10 +15,9 @@ import functools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from attrs import frozen
-
 from mcp_actors.protocol.revisions import LEGACY, MODERN, REVISIONS
 from mcp_actors.protocol.types import Era
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from mcp_actors.jsontypes import Json, JsonObject

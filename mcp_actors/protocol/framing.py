@@ -12,10 +12,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from attrs import define, field
+from attrs import field
 
 from mcp_actors.errors import LocalProtocolError, RemoteProtocolError
 from mcp_actors.protocol.chunks import ChunkBuffer
+from mcp_actors.values import define
 
 __all__ = ["LineFramer", "encode_line"]
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from attrs import define, field, frozen
+from attrs import field
 
 from mcp_actors.errors import ConnectFailed, McpActorsError, RemoteProtocolError, RpcError, UnsupportedRevision
 from mcp_actors.protocol.jsonrpc import decode_object
@@ -35,6 +35,7 @@ from mcp_actors.protocol.revisions import (
     newest_mutual,
 )
 from mcp_actors.protocol.types import Era, ServerInfo
+from mcp_actors.values import define, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,8 +10,6 @@ import enum
 import re
 from typing import TYPE_CHECKING, Final
 
-from attrs import frozen
-
 from mcp_actors.errors import RemoteProtocolError, RpcError
 from mcp_actors.protocol.jsonrpc import (
     ABSENT,
@@ -22,6 +20,7 @@ from mcp_actors.protocol.jsonrpc import (
     peek_result_type,
     split_batch,
 )
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from mcp_actors.errors import McpActorsError

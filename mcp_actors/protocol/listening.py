@@ -15,12 +15,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from attrs import frozen
-
 from mcp_actors.errors import RpcError
 from mcp_actors.protocol.features import TASKS_EXTENSION, is_offered
 from mcp_actors.protocol.outbound import META_PREFIX
 from mcp_actors.protocol.types import Era
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from mcp_actors.errors import McpActorsError

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attrs import define, field
+from attrs import field
 
 from mcp_actors.errors import RemoteProtocolError
 from mcp_actors.protocol.jsonrpc import decode, raw_elements, raw_members
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from mcp_actors.jsontypes import JsonObject

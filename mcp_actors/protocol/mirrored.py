@@ -15,11 +15,10 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from attrs import frozen
-
 from mcp_actors.errors import RpcError
 from mcp_actors.protocol.outbound import encode_header_value
 from mcp_actors.protocol.types import Era
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

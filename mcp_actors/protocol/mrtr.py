@@ -16,12 +16,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
-from attrs import define, field, frozen
+from attrs import field
 
 from mcp_actors.errors import LocalProtocolError, RemoteProtocolError
 from mcp_actors.protocol.features import METHODS, TASKS_EXTENSION, is_offered
 from mcp_actors.protocol.jsonrpc import ABSENT, NULL, decode_object, peek_result_type, raw_json, raw_members
 from mcp_actors.protocol.server_asks import refuse_answer, refuse_question
+from mcp_actors.values import define, frozen
 
 if TYPE_CHECKING:
     from mcp_actors.jsontypes import Json, JsonObject

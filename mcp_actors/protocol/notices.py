@@ -12,13 +12,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from attrs import define
-
 from mcp_actors.errors import RemoteProtocolError
 from mcp_actors.protocol import events as happened
 from mcp_actors.protocol.inbound import Blame, Fault, read_params
 from mcp_actors.protocol.listening import ACKNOWLEDGED, ListenFilter, subscription_id
 from mcp_actors.protocol.notifications import IGNORED, NOTIFICATIONS, Progress, read_progress
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from mcp_actors.jsontypes import JsonObject

@@ -8,10 +8,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from attrs import frozen
-
 from mcp_actors.errors import RemoteProtocolError
 from mcp_actors.protocol.events import ElicitationCompleted, ListChanged, LogReceived, ResourceUpdated, TaskChanged
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -9,12 +9,13 @@ import base64
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from attrs import define, field
+from attrs import field
 
 from mcp_actors.errors import LocalProtocolError
 from mcp_actors.protocol.features import foreign_methods, refuse_method
 from mcp_actors.protocol.jsonrpc import encode_answer, encode_error, encode_notification, encode_request
 from mcp_actors.protocol.types import Frame
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

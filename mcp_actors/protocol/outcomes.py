@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from attrs import define, field
+from attrs import field
 
 from mcp_actors.errors import RemoteProtocolError, TransportBroken
 from mcp_actors.protocol import recovery
@@ -24,6 +24,7 @@ from mcp_actors.protocol.events import (
 )
 from mcp_actors.protocol.inbound import read_answer, shown_id
 from mcp_actors.protocol.refusals import read_refusal
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from mcp_actors.errors import McpActorsError

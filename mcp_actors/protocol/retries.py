@@ -17,10 +17,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from attrs import frozen
-
 from mcp_actors.errors import ConnectFailed, RpcError, TransportBroken, TransportError
 from mcp_actors.protocol.features import METHODS
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from mcp_actors.errors import McpActorsError

@@ -10,9 +10,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from attrs import frozen
-
 from mcp_actors.protocol.types import Era
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

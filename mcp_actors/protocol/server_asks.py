@@ -17,9 +17,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from attrs import frozen
-
 from mcp_actors.protocol.features import is_offered
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from mcp_actors.jsontypes import Json, JsonObject

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from attrs import define, evolve, field
+from attrs import evolve, field
 
 from mcp_actors.errors import ConnectFailed, LocalProtocolError, RemoteProtocolError
 from mcp_actors.protocol import asks as due
@@ -31,6 +31,7 @@ from mcp_actors.protocol.outcomes import Outcomes
 from mcp_actors.protocol.revisions import LATEST_LEGACY, REVISIONS
 from mcp_actors.protocol.session_settings import SessionSettings, SessionState
 from mcp_actors.protocol.types import Era
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,8 +70,7 @@ class Session(Generic[W]):
     _asks: due.Asks = field(init=False)
     _notices: Notices[W] = field(init=False)
     _outcomes: Outcomes[W] = field(init=False)
-    # Made at READY, for the revision agreed on.
-    _composer: Composer = field(init=False)
+    _composer: Composer = field(init=False)  # made at READY, for the revision agreed on
     _is_modern: bool = field(default=False, init=False)
     _outbox: list[Frame] = field(factory=list, init=False)
     _events: list[Event[W]] = field(factory=list, init=False)

@@ -8,11 +8,12 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING
 
-from attrs import field, frozen
+from attrs import field
 
 from mcp_actors.protocol.outbound import Composer, compose_initialize
 from mcp_actors.protocol.recovery import SessionExpiry
 from mcp_actors.protocol.revisions import REVISIONS
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from mcp_actors.jsontypes import JsonObject

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from attrs import define, field, frozen
+from attrs import field
 
 from mcp_actors.errors import RemoteProtocolError
 from mcp_actors.protocol.chunks import ChunkBuffer
+from mcp_actors.values import define, frozen
 
 __all__ = ["SseEvent", "SseParser"]
 

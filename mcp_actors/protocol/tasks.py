@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from attrs import define, evolve, field, frozen
+from attrs import evolve, field
 
 from mcp_actors.errors import McpActorsError, RemoteProtocolError, RpcError, TaskEnded, TransportError
 from mcp_actors.protocol.inbound import read_error
@@ -26,6 +26,7 @@ from mcp_actors.protocol.jsonrpc import NULL, decode, raw_members
 from mcp_actors.protocol.mrtr import InputRequest, read_questions
 from mcp_actors.protocol.revisions import REVISIONS
 from mcp_actors.protocol.task_handle import TaskHandle, seconds_in
+from mcp_actors.values import define, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

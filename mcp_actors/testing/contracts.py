@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import trio
-from attrs import define, field
+from attrs import field
 from trio.testing import wait_all_tasks_blocked
 
 from mcp_actors.errors import TransportBroken, TransportClosed, TransportError
 from mcp_actors.protocol.types import Frame
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable

@@ -10,10 +10,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import trio
-from attrs import define, evolve, field
+from attrs import evolve, field
 
 from mcp_actors.errors import McpActorsError, TransportBroken
 from mcp_actors.groups import bare_errors
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import h11
 import trio
-from attrs import define, field, frozen
+from attrs import field
 
 from mcp_actors.groups import bare_errors
+from mcp_actors.values import define, frozen
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping

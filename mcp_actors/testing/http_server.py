@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from mcp_actors.groups import bare_errors
 from mcp_actors.protocol.jsonrpc import encode
@@ -35,6 +35,7 @@ from mcp_actors.testing.live_client import LiveClient
 from mcp_actors.testing.rulebook import Conversation, is_modern_request, parse
 from mcp_actors.testing.scripted import ScriptedServer
 from mcp_actors.testing.words import LEGACY_REVISIONS, Die, Listen, Run, Say, SayRaw, error_answer
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence

@@ -9,9 +9,10 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
-from attrs import define, field, frozen
+from attrs import field
 
 from mcp_actors.testing.http_doorway import DoorwayLimits, HttpAnswer, HttpRequest, Responder
+from mcp_actors.values import define, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from mcp_actors.errors import LocalProtocolError, RpcError, TransportBroken
 from mcp_actors.protocol.jsonrpc import encode
@@ -25,6 +25,7 @@ from mcp_actors.testing.words import (
     SayRaw,
     error_answer,
 )
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable

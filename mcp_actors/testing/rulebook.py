@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final, Protocol
 
-from attrs import define, field
+from attrs import field
 
 from mcp_actors.testing.words import (
     CACHEABLE,
@@ -38,6 +38,7 @@ from mcp_actors.testing.words import (
     Say,
     error_answer,
 )
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

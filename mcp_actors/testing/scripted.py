@@ -25,7 +25,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import trio
-from attrs import define, field, frozen
+from attrs import field
 
 from mcp_actors.errors import RpcError, TransportBroken
 from mcp_actors.protocol.jsonrpc import encode
@@ -40,6 +40,7 @@ from mcp_actors.testing.words import (
     SayRaw,
     error_answer,
 )
+from mcp_actors.values import define, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs
 
 import trio
-from attrs import define
 
 from mcp_actors.testing.http_doorway import HttpAnswer, Responder, open_http_doorway
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator

@@ -14,9 +14,10 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from mcp_actors.protocol.framing import LineFramer
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from attrs import frozen
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from attrs import field, frozen
+from attrs import field
 
 from mcp_actors.errors import LocalProtocolError
 from mcp_actors.tools.sanitise import MAX_DEPTH, clean_text, is_list
 from mcp_actors.tools.schema_walk import subschemas
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from mcp_actors.jsontypes import Json, JsonObject

@@ -17,7 +17,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from mcp_actors.errors import RemoteProtocolError
 from mcp_actors.protocol import jsonrpc
@@ -32,6 +32,7 @@ from mcp_actors.tools.naming import (
     server_prefix,
 )
 from mcp_actors.tools.sanitise import clean_text
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -14,10 +14,11 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from attrs import field, frozen
+from attrs import field
 
 from mcp_actors.tools.sanitise import MAX_DESCRIPTION_CHARS, cap_text, clean_text
 from mcp_actors.tools.view import view_of
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

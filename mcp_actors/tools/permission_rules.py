@@ -14,11 +14,12 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from attrs import field, frozen
+from attrs import field
 
 from mcp_actors.config.choices import RuleText
 from mcp_actors.tools.naming import HEAD, SEPARATOR, ToolNames, normalise_rule, parse
 from mcp_actors.tools.sanitise import clean_text
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

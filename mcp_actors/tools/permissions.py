@@ -14,10 +14,11 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, Final
 
-from attrs import Factory, field, frozen
+from attrs import Factory, field
 
 from mcp_actors.tools.naming import ToolNames
 from mcp_actors.tools.permission_rules import Rule, Rules, Verdict
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from mcp_actors.jsontypes import JsonObject

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from attrs import field, frozen
+from attrs import field
 
 from mcp_actors.tools.images import MODEL_IMAGES, read_picture, sniff_mime
 from mcp_actors.tools.plans import ModelImage
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from mcp_actors.tools.images import Picture

@@ -17,11 +17,12 @@ import hashlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from attrs import field, frozen
+from attrs import field
 
 from mcp_actors.errors import RemoteProtocolError
 from mcp_actors.protocol import jsonrpc
 from mcp_actors.tools.sanitise import MAX_DEPTH, clean_json, is_list
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

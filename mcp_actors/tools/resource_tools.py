@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from attrs import frozen
-
 from mcp_actors.errors import RemoteProtocolError
 from mcp_actors.protocol import jsonrpc
 from mcp_actors.tools.base64text import decode_base64
@@ -20,6 +18,7 @@ from mcp_actors.tools.images import extension_of
 from mcp_actors.tools.naming import ToolNames
 from mcp_actors.tools.plans import SaveFile
 from mcp_actors.tools.sanitise import clean_text, is_list
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -10,10 +10,11 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from attrs import field, frozen
+from attrs import field
 
 from mcp_actors.errors import RemoteProtocolError
 from mcp_actors.protocol import jsonrpc
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from mcp_actors.jsontypes import Json, JsonObject

@@ -18,9 +18,10 @@ import unicodedata
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, TypeGuard
 
-from attrs import field, frozen
+from attrs import field
 
 from mcp_actors.errors import RemoteProtocolError
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from attrs import define, field
+from attrs import field
 
 from mcp_actors.tools.sanitise import is_list
 from mcp_actors.tools.schema_check import SchemaRefused, is_object_like
 from mcp_actors.tools.schema_walk import References
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast
 
-from attrs import field, frozen
+from attrs import field
 
 from mcp_actors.tools.schema_check import TYPES, SchemaRefused, are_names, check_schema, is_object_like
 from mcp_actors.tools.schema_flattening import COMBINATORS, flatten_root
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

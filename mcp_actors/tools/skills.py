@@ -17,14 +17,13 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from attrs import frozen
-
 from mcp_actors.errors import RemoteProtocolError
 from mcp_actors.protocol import jsonrpc
 from mcp_actors.tools.base64text import decode_base64
 from mcp_actors.tools.frontmatter import find_difference, find_frontmatter
 from mcp_actors.tools.items import Item
 from mcp_actors.tools.sanitise import is_list
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

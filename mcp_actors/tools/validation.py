@@ -16,12 +16,11 @@ import enum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from attrs import frozen
-
 from mcp_actors.errors import LocalProtocolError
 from mcp_actors.protocol import jsonrpc
 from mcp_actors.tools.schema_check import MAX_SCHEMA_NODES
 from mcp_actors.tools.validation_cost import Obstacle, estimate_steps
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,12 +15,13 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from attrs import field, frozen
+from attrs import field
 
 from mcp_actors.errors import RemoteProtocolError
 from mcp_actors.tools.arguments import AMBIGUOUS, ArgumentMap, map_arguments
 from mcp_actors.tools.sanitise import MAX_DESCRIPTION_CHARS, cap_text, clean_json, is_clean_json, is_list
 from mcp_actors.tools.schemas import AcceptedSchema, RefusedSchema, accept_schema
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from mcp_actors.jsontypes import Json, JsonObject

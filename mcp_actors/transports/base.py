@@ -23,7 +23,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol
 
-from attrs import define, field, frozen
+from attrs import field
+
+from mcp_actors.values import define, frozen
 
 if TYPE_CHECKING:
     import trio

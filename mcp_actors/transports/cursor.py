@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attrs import define
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from mcp_actors.protocol.sse import SseEvent

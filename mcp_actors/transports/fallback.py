@@ -22,13 +22,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import trio
-from attrs import define, evolve
+from attrs import evolve
 
 from mcp_actors.errors import AuthError, ConnectFailed, McpActorsError, TransportBroken, TransportClosed, TransportError
 from mcp_actors.protocol.refusals import read_refusal, rpc_error_in
 from mcp_actors.transports.base import PassingSink
 from mcp_actors.transports.http import HttpTransport
 from mcp_actors.transports.legacy_sse import SseTransport
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

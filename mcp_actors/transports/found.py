@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import define, field
+from attrs import field
+
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from mcp_actors.config.specs import ServerSpec

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from attrs import define
+from mcp_actors.values import define
 
 __all__ = ["MAX_FRAMES", "Portions"]
 

@@ -18,7 +18,7 @@ import signal
 from typing import TYPE_CHECKING, Final
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from mcp_actors.config.remedies import switched_off_remedy
 from mcp_actors.config.specs import RemoteTarget, Scope
@@ -28,6 +28,7 @@ from mcp_actors.transports.ladder import Hurry, Rung, climb
 from mcp_actors.transports.process import describe_exit, read_pipe
 from mcp_actors.transports.spawning import spawn
 from mcp_actors.transports.words import LastLines
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

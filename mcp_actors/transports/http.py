@@ -29,7 +29,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import trio
-from attrs import define
 
 from mcp_actors.config.specs import RemoteTarget
 from mcp_actors.errors import LocalProtocolError, McpActorsError, TransportClosed
@@ -43,6 +42,7 @@ from mcp_actors.transports.http_headers import SESSION_HEADER, fixed_headers
 from mcp_actors.transports.http_resume import Resuming, resume
 from mcp_actors.transports.http_stream import PushStream, Reopening
 from mcp_actors.transports.redirects import place_of
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

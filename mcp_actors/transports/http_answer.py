@@ -13,10 +13,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from mcp_actors.errors import RemoteProtocolError, TransportBroken
 from mcp_actors.groups import causes
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping

@@ -26,13 +26,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 from urllib.parse import unquote, urlsplit
 
 import trio
-from attrs import define
 
 from mcp_actors.errors import ConnectFailed, TransportBroken
 from mcp_actors.transports.http_answer import BROKEN_ERRORS, HttpAnswer, explain
 from mcp_actors.transports.proxies import proxy_for
 from mcp_actors.transports.redirects import REDIRECTS, place_of, redirected
 from mcp_actors.transports.tls import TlsChoice
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence

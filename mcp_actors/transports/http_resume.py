@@ -17,10 +17,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import trio
-from attrs import frozen
 
 from mcp_actors.errors import RemoteProtocolError, TransportError
 from mcp_actors.transports.http_exchange import EVENT_STREAM, STREAM_ENDED, deliver_events, is_success
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

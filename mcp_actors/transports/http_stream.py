@@ -16,7 +16,7 @@ import random
 from typing import TYPE_CHECKING
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from mcp_actors.errors import McpActorsError, RemoteProtocolError, TransportError
 from mcp_actors.protocol.sse import SseParser
@@ -25,6 +25,7 @@ from mcp_actors.transports.base import Turn
 from mcp_actors.transports.cursor import Cursor
 from mcp_actors.transports.http_exchange import EVENT_STREAM, is_success, refusal_of
 from mcp_actors.transports.http_resume import is_passing
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

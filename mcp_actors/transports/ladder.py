@@ -16,7 +16,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Protocol
 
 import trio
-from attrs import define, field, frozen
+from attrs import field
+
+from mcp_actors.values import define, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

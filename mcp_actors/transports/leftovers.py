@@ -19,10 +19,11 @@ import os
 from typing import TYPE_CHECKING, Final
 
 import trio
-from attrs import define, field, frozen
+from attrs import field
 
 from mcp_actors.files.private import draft_of, is_private, open_private_directory
 from mcp_actors.transports import ladder, procfs
+from mcp_actors.values import define, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from mcp_actors.errors import TransportBroken, TransportClosed
 from mcp_actors.transports.base import Diagnostics
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from attrs import field, frozen
+from attrs import field
 
 from mcp_actors.config.specs import InProcessTarget, RemoteTarget, TransportName
 from mcp_actors.errors import ConnectFailed
 from mcp_actors.transports.ladder import Hurry
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

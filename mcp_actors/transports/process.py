@@ -19,10 +19,11 @@ import signal
 from typing import TYPE_CHECKING, Final
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from mcp_actors.transports import procfs
 from mcp_actors.transports.selector import Selector
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     import subprocess

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from attrs import frozen
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

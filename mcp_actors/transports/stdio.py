@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from mcp_actors.config.specs import StdioTarget
 from mcp_actors.errors import ConnectFailed, RemoteProtocolError, TransportBroken, TransportClosed, TransportError
@@ -32,6 +32,7 @@ from mcp_actors.transports.outbox import Outbox
 from mcp_actors.transports.process import BIG_PIPE_BYTES, describe_exit, enlarge_pipe, read_now
 from mcp_actors.transports.spawning import spawn
 from mcp_actors.transports.words import LastLines, LineLimit
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

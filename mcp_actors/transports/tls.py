@@ -21,9 +21,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from attrs import field, frozen
+from attrs import field
 
 from mcp_actors.errors import ConnectFailed
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

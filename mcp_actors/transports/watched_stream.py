@@ -8,11 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import trio
-from attrs import define, field
+from attrs import field
 
 from mcp_actors.transports.frame_portions import Portions
 from mcp_actors.transports.http_answer import BROKEN_ERRORS, NO_WORDS, explain
 from mcp_actors.transports.websocket_handshake import HEAD_END
+from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-from attrs import define, field
+from attrs import field
 
 from mcp_actors.shown import cut, visible
+from mcp_actors.values import define
 
 __all__ = ["MAX_LINES", "MAX_LINE_CHARS", "LastLines", "LineLimit", "clean_line"]
 
