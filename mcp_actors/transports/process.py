@@ -75,7 +75,7 @@ class Child:
         Cancellation:
             Safe.
         """
-        while (status := self.poll()) is None:
+        while (status := self.exit_status) is None:
             await self.selector.turn()
         return status
 
@@ -105,10 +105,10 @@ class Child:
                 os.killpg(self.pid, number)
 
     def is_group_empty(self) -> bool:
-        """Whether the child is reaped and nobody is left in its group."""
+        """Whether the child is reaped and nobody is left in its group. Reaps nobody."""
         if self._is_empty:
             return True
-        if self.poll() is None:
+        if self.exit_status is None:
             return False
         try:
             os.killpg(self.pid, 0)

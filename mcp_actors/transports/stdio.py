@@ -247,27 +247,25 @@ class StdioTransport:
                 self._read_bytes = enlarge_pipe(child.stdout)
 
     async def _sort_lines(self, chunk: bytes) -> None:
-        assert self._sink is not None
+        sink = self._sink
+        assert sink is not None
         try:
             for line in self._framer.feed(chunk):
-                self._sort(line, self._sink)
+                if line[0] == _OBJECT:
+                    sink.deliver(line)
+                elif _MESSAGE.match(line):
+                    sink.deliver(line.removeprefix(_BYTE_ORDER_MARK))
+                else:
+                    self._noise_count += 1
+                    self._noise.add(line)
                 if self._turn.spend(len(line)):
                     await trio.lowlevel.checkpoint()
+                    if self._verdict is not None:
+                        return
             if self._framer.is_over:
                 self._framer.feed(b"")
         except RemoteProtocolError:
             self._end(self._too_large)
-
-    def _sort(self, line: bytes, sink: Sink) -> None:
-        if self._verdict is not None:
-            return
-        if line[0] == _OBJECT:
-            sink.deliver(line)
-        elif _MESSAGE.match(line):
-            sink.deliver(line.removeprefix(_BYTE_ORDER_MARK))
-        else:
-            self._noise_count += 1
-            self._noise.add(line)
 
     async def _read_words(self) -> None:
         child = self._child
