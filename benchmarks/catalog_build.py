@@ -56,7 +56,7 @@ def pages(servers: int, tools: int) -> dict[str, bytes]:
 
 def items_of(raw: bytes) -> list[bytes]:
     """The undecoded tools of a ``tools/list`` result."""
-    return jsonrpc.raw_elements(jsonrpc.raw_members(raw)["tools"])
+    return jsonrpc.decode_page(raw, "tools")[0]
 
 
 def build(results: dict[str, bytes]) -> Catalog:

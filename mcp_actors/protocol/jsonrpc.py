@@ -10,6 +10,7 @@ since JavaScript servers cut strings in the middle of an emoji and the other 10 
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
@@ -32,15 +33,15 @@ __all__ = [
     "RawJson",
     "decode",
     "decode_envelope",
-    "decode_name",
     "decode_object",
+    "decode_page",
+    "decode_text",
     "encode",
     "encode_answer",
     "encode_error",
     "encode_notification",
     "encode_request",
     "peek_result_type",
-    "raw_elements",
     "raw_json",
     "raw_members",
     "split_batch",
@@ -84,8 +85,17 @@ class _ResultHead(msgspec.Struct, gc=False, frozen=True):
     resultType: object = ABSENT  # noqa: N815 - the wire's spelling
 
 
-class _Named(msgspec.Struct, gc=False, frozen=True):
-    name: str
+class _Text(msgspec.Struct, gc=False, frozen=True):
+    """An object of which one member counts; under which key, each decoder of it says."""
+
+    text: str
+
+
+class _Page(msgspec.Struct, gc=False, frozen=True):
+    """A page of a list; under which key its items are, each decoder of it says."""
+
+    items: list[msgspec.Raw]
+    cursor: msgspec.Raw
 
 
 def _encode_other(value: object) -> object:
@@ -102,9 +112,25 @@ _encode: Final = _encoder.encode
 _decode_any: Final = msgspec.json.Decoder().decode
 _decode_envelope: Final = msgspec.json.Decoder(Envelope).decode
 _decode_head: Final = msgspec.json.Decoder(_ResultHead).decode
-_decode_named: Final = msgspec.json.Decoder(_Named).decode
 _decode_members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode_elements: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
+
+
+@functools.cache  # there are three such keys
+def _text_decoder(key: str) -> Callable[[bytes], _Text]:
+    class Keyed(_Text, gc=False, frozen=True):
+        text: str = msgspec.field(name=key)
+
+    return msgspec.json.Decoder(Keyed).decode
+
+
+@functools.cache  # one for each kind of list
+def _page_decoder(key: str) -> Callable[[bytes], _Page]:
+    class Keyed(_Page, gc=False, frozen=True):
+        items: list[msgspec.Raw] = msgspec.field(name=key)
+        cursor: msgspec.Raw = msgspec.field(name="nextCursor", default=msgspec.Raw(NULL))
+
+    return msgspec.json.Decoder(Keyed).decode
 
 
 def encode(value: object) -> bytes:
@@ -221,13 +247,23 @@ def peek_result_type(result: bytes) -> object:
     return _decoded(_decode_head, result).resultType
 
 
-def decode_name(raw: bytes) -> str:
-    """Read the `name` of a list item, decoding nothing else.
+def decode_text(raw: bytes, key: str) -> str:
+    """Read the text under `key` of an object, decoding nothing else.
 
     Raises:
-        RemoteProtocolError: malformed, too deep, no object, or without a string under `name`.
+        RemoteProtocolError: malformed, too deep, no object, or without a text there.
     """
-    return _decoded(_decode_named, raw).name
+    return _decoded(_text_decoder(key), raw).text
+
+
+def decode_page(raw: bytes, key: str) -> tuple[list[bytes], Json]:
+    """Split a page of a list into the items under `key`, undecoded, and its cursor, None where there is none.
+
+    Raises:
+        RemoteProtocolError: malformed, too deep, no object, or without an array there.
+    """
+    page = _decoded(_page_decoder(key), raw)
+    return list(map(bytes, page.items)), decode(bytes(page.cursor))
 
 
 def raw_members(raw: bytes) -> dict[str, bytes]:
@@ -239,15 +275,6 @@ def raw_members(raw: bytes) -> dict[str, bytes]:
     return {key: bytes(value) for key, value in _decoded(_decode_members, raw).items()}
 
 
-def raw_elements(raw: bytes) -> list[bytes]:
-    """Split an array into its elements, undecoded.
-
-    Raises:
-        RemoteProtocolError: malformed, too deep, or no array.
-    """
-    return [bytes(value) for value in _decoded(_decode_elements, raw)]
-
-
 def split_batch(raw: bytes) -> list[bytes] | None:
     """Split a batch into its messages; None when `raw` is no array (C14, fault 77).
 
@@ -256,4 +283,4 @@ def split_batch(raw: bytes) -> list[bytes] | None:
     """
     if raw.lstrip()[:1] != b"[":
         return None
-    return raw_elements(raw)
+    return list(map(bytes, _decoded(_decode_elements, raw)))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from attrs import field
 
 from mcp_actors.errors import RemoteProtocolError
-from mcp_actors.protocol.jsonrpc import decode, raw_elements, raw_members
+from mcp_actors.protocol.jsonrpc import decode_page, decode_text
 from mcp_actors.values import define
 
 if TYPE_CHECKING:
@@ -54,14 +54,18 @@ class PageCollector:
     max_items: int = 10_000
     # All pages together, as sent.
     max_bytes: int = 64 * 1024 * 1024
-    # Undecoded items in the server's order, without duplicates.
-    items: list[bytes] = field(factory=list, init=False)
     # What was left out or cut short, in words; at most a few.
     warnings: list[str] = field(factory=list, init=False)
     pages: int = field(default=0, init=False)
     _bytes: int = field(default=0, init=False)
     _cursors: set[str] = field(factory=set, init=False)
-    _identities: set[str] = field(factory=set, init=False)
+    # Maps identity -> undecoded item, in the server's order.
+    _found: dict[str, bytes] = field(factory=dict, init=False)
+
+    @property
+    def items(self) -> list[bytes]:
+        """Undecoded items in the server's order, without duplicates."""
+        return list(self._found.values())
 
     def first(self) -> JsonObject:
         """Give the parameters of the first request."""
@@ -73,15 +77,11 @@ class PageCollector:
         Raises:
             RemoteProtocolError: the page is no list result (S149). What was gathered before stays in `items`.
         """
-        members = raw_members(result)
-        if self.key not in members:
-            raise RemoteProtocolError(reason=f"the answer to {self.method} has no {self.key!r}")
-        elements = raw_elements(members[self.key])
-        cursor = decode(members.get("nextCursor", b"null"))
+        items, cursor = decode_page(result, self.key)
         self.pages += 1
         self._bytes += len(result)
-        for item in elements:
-            if len(self.items) >= self.max_items:
+        for item in items:
+            if len(self._found) >= self.max_items:
                 self._stop(f"stopped at {self.max_items} items")
                 return None
             self._take(item)
@@ -89,18 +89,14 @@ class PageCollector:
 
     def _take(self, item: bytes) -> None:
         """Keep one item, or say why not: one bad item costs only itself (S149)."""
-        name = _IDENTITY.get(self.key, "name")
+        key = _IDENTITY.get(self.key, "name")
         try:
-            identity = decode(raw_members(item).get(name, b"null"))
+            identity = decode_text(item, key)
         except RemoteProtocolError:
-            identity = None
-        if not isinstance(identity, str):
-            self._warn(f"an item without {name!r} was left out")
-        elif identity in self._identities:
+            self._warn(f"an item without {key!r} was left out")
+            return
+        if self._found.setdefault(identity, item) is not item:
             self._warn(f"the duplicate {identity[:80]!r} was left out")
-        else:
-            self._identities.add(identity)
-            self.items.append(item)
 
     def _next(self, cursor: object) -> JsonObject | None:
         if cursor is None:

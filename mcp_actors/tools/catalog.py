@@ -142,7 +142,7 @@ def tools_from_items(
     places: dict[str, int] = {}
     for position, raw in enumerate(items, 1):
         try:
-            name = jsonrpc.decode_name(raw)
+            name = jsonrpc.decode_text(raw, "name")
         except RemoteProtocolError as exc:
             warnings.append(f"tool {position} was skipped: {exc.reason}")
             continue

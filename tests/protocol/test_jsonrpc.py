@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from types import MappingProxyType
 
 import pytest
@@ -77,8 +78,18 @@ BROKEN = [
 ]
 
 
+READERS = [
+    jsonrpc.decode,
+    jsonrpc.decode_object,
+    jsonrpc.decode_envelope,
+    jsonrpc.raw_members,
+    functools.partial(jsonrpc.decode_page, key="a"),
+    functools.partial(jsonrpc.decode_text, key="a"),
+]
+
+
 @pytest.mark.parametrize("raw", BROKEN, ids=lambda raw: repr(raw[:12]))
-@pytest.mark.parametrize("read", [jsonrpc.decode, jsonrpc.decode_object, jsonrpc.decode_envelope, jsonrpc.raw_members])
+@pytest.mark.parametrize("read", READERS)
 def test_broken_json_is_the_peers_fault(read, raw):
     """Whatever is malformed, too deep or out of range raises the one error of the peer's faults (rule 1)."""
     with pytest.raises(RemoteProtocolError):
@@ -183,25 +194,34 @@ def test_split_batch_refuses_a_cut_array():
         jsonrpc.split_batch(b"[{},")
 
 
-def test_members_and_elements_keep_every_byte():
+def test_members_and_items_keep_every_byte():
     """What is taken apart without being decoded is the bytes that the server sent, unknown keys included (B12)."""
-    raw = b'{"x":1,"tools":[{"name":"a", "future" : 1e2},{"name":"b"}]}'
+    page = b'{"x":1,"tools":[{"name":"a", "future" : 1e2},{"name":"\xff"}], "nextCursor" :"c"}'
 
-    items = jsonrpc.raw_elements(jsonrpc.raw_members(raw)["tools"])
+    items, cursor = jsonrpc.decode_page(page, "tools")
 
-    assert items == [b'{"name":"a", "future" : 1e2}', b'{"name":"b"}']
+    assert (items, cursor) == ([b'{"name":"a", "future" : 1e2}', b'{"name":"\xff"}'], "c")
+    assert jsonrpc.raw_members(items[0]) == {"name": b'"a"', "future": b"1e2"}
+    assert [jsonrpc.decode_text(item, "name") for item in items] == ["a", "\ufffd"]
 
 
-@pytest.mark.parametrize("raw", [b"null", b"{}", b"1", b"[1"])
-def test_what_is_no_array_has_no_elements(raw):
-    """A list result whose array is something else is malformed (S149)."""
-    with pytest.raises(RemoteProtocolError):
-        jsonrpc.raw_elements(raw)
+@pytest.mark.parametrize("cursor", ["", ',"nextCursor":null', ',"nextCursor":"c","nextCursor":null'])
+def test_a_page_without_a_cursor_is_the_last(cursor):
+    """A cursor that is absent or null is none; of two the last one counts, as everywhere."""
+    assert jsonrpc.decode_page(b'{"tools":[]%s}' % cursor.encode(), "tools") == ([], None)
+
+
+@pytest.mark.parametrize("raw", [b"null", b"{}", b"1", b"[1", b'"a"'])
+def test_what_is_no_array_has_no_items(raw):
+    """A list result whose array is missing or something else is malformed (S149)."""
+    for page in (raw, b'{"tools":%s}' % raw):
+        with pytest.raises(RemoteProtocolError):
+            jsonrpc.decode_page(page, "tools")
 
 
 @given(st.binary())
 def test_decoding_any_bytes_returns_or_says_whose_fault(raw):
     """No bytes make a decoder raise anything but the peer's fault (rule 1)."""
-    for read in (jsonrpc.decode, jsonrpc.decode_envelope, jsonrpc.split_batch, jsonrpc.raw_members):
+    for read in (*READERS, jsonrpc.split_batch):
         with contextlib.suppress(RemoteProtocolError):
             read(raw)
