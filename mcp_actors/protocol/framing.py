@@ -58,7 +58,7 @@ class LineFramer:
         if pending and len(parts) > 1:
             pending.append(parts[0])
             parts[0] = pending.take()
-        pending.append(parts.pop())
+        rest = parts.pop()
         lines: list[bytes] = []
         for part in parts:
             line = part[:-1] if part[-1:] == b"\r" else part
@@ -66,8 +66,10 @@ class LineFramer:
                 return self._overrun(lines)
             if line and not line.isspace():
                 lines.append(line)
-        if len(pending) > self.max_line_bytes + 1:  # the one may be a CR
-            return self._overrun(lines)
+        if rest:
+            pending.append(rest)
+            if len(pending) > self.max_line_bytes + 1:  # the one may be a CR
+                return self._overrun(lines)
         return lines
 
     def _overrun(self, lines: list[bytes]) -> list[bytes]:

@@ -106,6 +106,10 @@ class ListenFilter:
         )
 
 
+# What whoever wants nothing hears of.
+NOTHING: Final = ListenFilter()
+
+
 def covers_uri(own: str, uri: str) -> bool:
     """Whether news of `uri` are for the resource `own`: for itself, or from below it (spec_client 7.8)."""
     return uri == own or uri.startswith(own if own.endswith("/") else own + "/")
@@ -149,15 +153,14 @@ def plan_listening(wanted: ListenFilter, info: ServerInfo) -> ListenPlan:
     Source:
         MCP 2026-07-28, "Subscriptions"; 2025-11-25, server/resources, "Subscriptions"; F01, F04, fault 69.
     """
+    is_modern, offered = info.era is Era.MODERN, info.capabilities
     able = ListenFilter(
-        frozenset(kind for kind in wanted.lists if is_offered(info.capabilities, f"{kind}.listChanged"))
+        frozenset(kind for kind in wanted.lists if is_offered(offered, f"{kind}.listChanged")),
+        wanted.uris if is_offered(offered, "resources.subscribe") else frozenset(),
+        wanted.task_ids if is_modern and is_offered(offered, TASKS_EXTENSION) else frozenset(),
     )
-    if is_offered(info.capabilities, "resources.subscribe"):
-        able |= ListenFilter(uris=wanted.uris)
-    if info.era is Era.MODERN:
-        if is_offered(info.capabilities, TASKS_EXTENSION):
-            able |= ListenFilter(task_ids=wanted.task_ids)
-        return ListenPlan(able or None, (), ListenFilter(), wanted - able)
+    if is_modern:
+        return ListenPlan(able or None, (), NOTHING, wanted - able)
     return ListenPlan(None, tuple(sorted(able.uris)), ListenFilter(able.lists), wanted - able)
 
 

@@ -123,7 +123,7 @@ class Composer:
             raise LocalProtocolError(reason=refuse_method(method, self.revision.name) or method)
         sent = params
         # "Every request MUST" carry `_meta` in modern, so params is never absent there.
-        if wants_progress or self.revision.is_modern:
+        if wants_progress or self._meta:
             meta = self._request_meta(params)
             if wants_progress:
                 # Our ids are unique among active requests, so they serve as tokens (B16).

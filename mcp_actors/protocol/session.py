@@ -48,6 +48,8 @@ W = TypeVar("W")
 
 _READY: Final = SessionState.READY
 DISCOVER: Final = "server/discover"
+# Until READY only answers are made; they carry no header of a probe (A07).
+_ANSWERING: Final = Composer(REVISIONS[LATEST_LEGACY], is_http=False, capabilities={}, client_info={})
 _LISTENING: Final = frozenset({SessionState.PROBING, SessionState.INITIALIZING, _READY})
 
 
@@ -68,9 +70,8 @@ class Session(Generic[W]):
     _handshake_id: int | None = field(default=None, init=False)
     _calls: Calls[W] = field(init=False)
     _asks: due.Asks = field(init=False)
-    _notices: Notices[W] = field(init=False)
     _outcomes: Outcomes[W] = field(init=False)
-    _composer: Composer = field(init=False)  # made at READY, for the revision agreed on
+    _composer: Composer = field(default=_ANSWERING, init=False)  # at READY, one for the revision agreed on
     _is_modern: bool = field(default=False, init=False)
     _outbox: list[Frame] = field(factory=list, init=False)
     _events: list[Event[W]] = field(factory=list, init=False)
@@ -79,10 +80,7 @@ class Session(Generic[W]):
         self._handshake = steps.Handshake(self.settings.is_http, self.settings.pinned_era)
         self._calls = Calls(self.settings.max_tombstones)
         self._asks = due.Asks(self.settings.handled_methods, self.settings.max_server_requests)
-        self._notices = Notices(self._calls, self._asks)
         self._outcomes = Outcomes(self._calls, self.settings.session_expiry)
-        # Until READY only answers are made with it; they carry no header of a probe (A07).
-        self._composer = Composer(REVISIONS[LATEST_LEGACY], is_http=False, capabilities={}, client_info={})
 
     # ── getters ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -269,7 +267,7 @@ class Session(Generic[W]):
             self._blame(Fault.MALFORMED, "the method is no text")
         elif request_id is ABSENT:
             if self.state is not SessionState.PROBING:
-                self._come_of(self._notices.read(method, bytes(envelope.params)))
+                self._come_of(Notices(self._calls, self._asks).read(method, bytes(envelope.params)))
         elif self._is_modern:
             # "MUST: servers never send requests, clients never send responses" (spec_client 1).
             self._blame(Fault.SERVER_REQUEST, f"{method[:40]} in the modern era")
