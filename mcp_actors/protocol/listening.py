@@ -62,19 +62,25 @@ _JITTER: Final = 0.5
 _FINAL_CODES: Final = frozenset({-32601, -32602, -32021})
 
 
+# One for all filters: each server keeps a few of them.
+_NONE: Final[frozenset[str]] = frozenset()
+
+
 @frozen
 class ListenFilter:
     """What to hear of: lists by kind ("tools", "prompts", "resources"), resources by URI, tasks by id."""
 
-    lists: frozenset[str] = frozenset()
-    uris: frozenset[str] = frozenset()
-    task_ids: frozenset[str] = frozenset()
+    lists: frozenset[str] = _NONE
+    uris: frozenset[str] = _NONE
+    task_ids: frozenset[str] = _NONE
 
     def __bool__(self) -> bool:
         return bool(self.lists or self.uris or self.task_ids)
 
     def __sub__(self, other: ListenFilter) -> ListenFilter:
         """What is in this one and not in `other`."""
+        if self == other:
+            return NOTHING
         return ListenFilter(self.lists - other.lists, self.uris - other.uris, self.task_ids - other.task_ids)
 
     def __or__(self, other: ListenFilter) -> ListenFilter:
@@ -117,7 +123,7 @@ def covers_uri(own: str, uri: str) -> bool:
 
 def _names(value: Json) -> frozenset[str]:
     if not isinstance(value, list | tuple):
-        return frozenset()
+        return _NONE
     return frozenset(name for name in value[:_MAX_NAMES] if isinstance(name, str))
 
 
@@ -156,8 +162,8 @@ def plan_listening(wanted: ListenFilter, info: ServerInfo) -> ListenPlan:
     is_modern, offered = info.era is Era.MODERN, info.capabilities
     able = ListenFilter(
         frozenset(kind for kind in wanted.lists if is_offered(offered, f"{kind}.listChanged")),
-        wanted.uris if is_offered(offered, "resources.subscribe") else frozenset(),
-        wanted.task_ids if is_modern and is_offered(offered, TASKS_EXTENSION) else frozenset(),
+        wanted.uris if is_offered(offered, "resources.subscribe") else _NONE,
+        wanted.task_ids if is_modern and is_offered(offered, TASKS_EXTENSION) else _NONE,
     )
     if is_modern:
         return ListenPlan(able or None, (), NOTHING, wanted - able)
