@@ -65,7 +65,7 @@ class Session(Generic[W]):
     next_deadline: float | None = field(default=None, init=False)
     # Maps kind -> how often the peer did it; for status.
     fault_counts: dict[str, int] = field(factory=dict, init=False)
-    _handshake: steps.Handshake = field(init=False)
+    _handshake: steps.Handshake = field(init=False)  # while one is under way
     # The handshake request whose answer counts; its predecessors have tombstones.
     _handshake_id: int | None = field(default=None, init=False)
     _calls: Calls[W] = field(init=False)
@@ -77,7 +77,6 @@ class Session(Generic[W]):
     _events: list[Event[W]] = field(factory=list, init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._handshake = steps.Handshake(self.settings.is_http, self.settings.pinned_era)
         self._calls = Calls(self.settings.max_tombstones)
         self._asks = due.Asks(self.settings.handled_methods, self.settings.max_server_requests)
         self._outcomes = Outcomes(self._calls, self.settings.session_expiry)
@@ -102,7 +101,7 @@ class Session(Generic[W]):
         """Start the handshake: queue the probe, or ``initialize`` when the era is pinned to legacy. Legal once."""
         if self.state is not SessionState.IDLE:
             raise LocalProtocolError(reason=f"a session is opened once; this one is {self.state}")
-        self._follow(self._handshake.begin(), now)
+        self._begin(self.settings.pinned_era, now)
 
     def renew(self, now: float) -> None:
         """Begin another wire session with ``initialize``: ids go on, who waits goes on waiting, nothing is probed.
@@ -118,8 +117,7 @@ class Session(Generic[W]):
         if self.state is _READY:
             self._events += [happened.ServerRequestCancelled(request_id) for request_id in self._asks.open]
             self._asks.open.clear()
-            self._handshake = steps.Handshake(self.settings.is_http, Era.LEGACY)
-            self._follow(self._handshake.begin(), now)
+            self._begin(Era.LEGACY, now)
 
     def request(
         self,
@@ -334,6 +332,10 @@ class Session(Generic[W]):
 
     # ── moves ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
+    def _begin(self, pinned_era: Era | None, now: float) -> None:
+        self._handshake = steps.Handshake(self.settings.is_http, pinned_era)
+        self._follow(self._handshake.begin(), now)
+
     def _follow(self, step: steps.Step | None, now: float) -> None:
         """Do what the handshake decided."""
         ours, self.next_deadline = self.settings, None
@@ -357,8 +359,8 @@ class Session(Generic[W]):
                 self._fail_session(error)
 
     def _finish(self, info: ServerInfo) -> None:
-        self.info = info
-        self.state, self._handshake_id = _READY, None
+        self.info, self.state, self._handshake_id = info, _READY, None
+        del self._handshake
         self._composer = self.settings.composer_for(info.revision)
         self._is_modern = self._outcomes.is_modern = info.era is Era.MODERN
         if not self._is_modern:
