@@ -20,7 +20,7 @@ from mcp_actors.values import define
 
 __all__ = ["LineFramer", "encode_line"]
 
-_BLANK_LINES: Final = re.compile(rb"\n(?:\r?\n)+")
+_BLANK_LINES: Final = rb"\n(?:\r?\n)+"
 
 
 @define(eq=False)
@@ -53,7 +53,7 @@ class LineFramer:
         while b"\n\n" in chunk:
             chunk = chunk.replace(b"\n\n", b"\n")
         if b"\n\r\n" in chunk:
-            chunk = _BLANK_LINES.sub(b"\n", chunk)
+            chunk = re.sub(_BLANK_LINES, b"\n", chunk)
         parts = chunk.split(b"\n")
         if pending and len(parts) > 1:
             pending.append(parts[0])

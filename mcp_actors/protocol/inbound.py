@@ -71,7 +71,7 @@ class Blame:
 _RESULT_TYPES: Final = (ABSENT, "complete", "input_required", "task")
 # Where servers put the id of an answer: near its beginning, or behind the result.
 _SHOWN_BYTES: Final = 256
-_SHOWN_ID: Final = re.compile(rb'"id"\s*:\s*(\d{1,15})\s*[,}]')
+_SHOWN_ID: Final = rb'"id"\s*:\s*(\d{1,15})\s*[,}]'
 _METHOD: Final = b'"method"'
 
 
@@ -93,7 +93,7 @@ def shown_id(raw: bytes) -> int:
     A broken answer is answered all the same: its caller need not wait for a clock (fault 72's kind).
     """
     for part in (raw[:_SHOWN_BYTES], raw[-_SHOWN_BYTES:]):
-        found = _SHOWN_ID.search(part)
+        found = re.search(_SHOWN_ID, part)
         if found is not None and _METHOD not in part:
             return int(found[1])
     return -1

@@ -62,8 +62,8 @@ _BOM: Final = b"\xef\xbb\xbf"
 _HIGH: Final = rb"\\u[dD][89abAB][0-9a-fA-F]{2}"
 _LOW: Final = rb"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 # Half of a surrogate pair, in a text where a backslash always begins an escape. (It starts with fixed bytes: that is
-# what makes the search fast.)
-_HALF_PAIR: Final = re.compile(
+# what makes the search fast.) Like other patterns that few servers need, it is compiled when first used.
+_HALF_PAIR: Final = (
     rb"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!" + _LOW + rb")|(?<!" + _HIGH + rb"\\u[dD])[c-fC-F][0-9a-fA-F]{2})"
 )
 # Stands for an escaped backslash meanwhile; JSON never holds a NUL.
@@ -182,7 +182,7 @@ def _mend(raw: bytes) -> bytes | None:
         return None
     if rb"\u" in mended:
         mended = mended.replace(rb"\\", _STAND_IN)
-        mended = _HALF_PAIR.sub(rb"\\ufffd", mended).replace(_STAND_IN, rb"\\")
+        mended = re.sub(_HALF_PAIR, rb"\\ufffd", mended).replace(_STAND_IN, rb"\\")
     if not mended.isascii():
         mended = mended.decode("utf-8", "replace").encode()
     return None if mended == raw else mended

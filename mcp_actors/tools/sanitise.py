@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Final, TypeGuard
 
 from attrs import field
@@ -68,13 +69,13 @@ _JOINER: Final = 0x200D
 _EMOJI_STYLE: Final = 0xFE0F
 
 # Everything outside these common ranges is looked at character by character. A test proves that none of them goes.
-_UNCOMMON: Final = re.compile(
-    "[^\t\n\r\x20-\x7e\u00a0-\u00ac\u00ae-\u034e\u0400-\u052f\u2010-\u2027\u2030-\u205e\u20a0-\u20bf\u2190-\u23ff"
-    "\u2500-\u27bf\u3000-\u303f\u3041-\u3096\u30a1-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff9f]"
+_COMMON: Final = (
+    "\t\n\r\x20-\x7e\u00a0-\u00ac\u00ae-\u034e\u0400-\u052f\u2010-\u2027\u2030-\u205e\u20a0-\u20bf\u2190-\u23ff"
+    "\u2500-\u27bf\u3000-\u303f\u3041-\u3096\u30a1-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff9f"
 )
 # In JSON text in ASCII only an escape, or DEL itself, can be something that goes; `\n`, `\r` and `\t` cannot.
 _ESCAPE_SUSPECTS: Final = (b"\\u", b"\\b", b"\\f")
-_MAYBE_MARKS: Final = re.compile(f"[^\x00-\u02ff]{{{MAX_MARKS + 1},}}")
+_MAYBE_MARKS: Final = f"[^\x00-\u02ff]{{{MAX_MARKS + 1},}}"
 
 # What a joiner may stand between. The standard library does not know the Emoji property; these blocks hold all of it.
 _PICTURE: Final = (
@@ -82,9 +83,17 @@ _PICTURE: Final = (
     "\u2b00-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
 )
 _SKIN: Final = "[\U0001f3fb-\U0001f3ff]?"
-_SEQUENCE: Final = re.compile(
-    f"({_PICTURE}\ufe0f?{_SKIN}(?:\u200d{_PICTURE}\ufe0f?{_SKIN})*|[0-9#*]\ufe0f\u20e3)|[\u200d\ufe0f]"
-)
+
+
+@cache  # compiling it takes 3 ms, and many fleets write ASCII alone
+def _uncommon() -> re.Pattern[str]:
+    return re.compile(f"[^{_COMMON}]")
+
+
+@cache
+def _sequence() -> re.Pattern[str]:
+    joined = f"\u200d{_PICTURE}\ufe0f?{_SKIN}"
+    return re.compile(f"({_PICTURE}\ufe0f?{_SKIN}(?:{joined})*|[0-9#*]\ufe0f\u20e3)|[\u200d\ufe0f]")
 
 
 def is_removed(code_point: int) -> bool:
@@ -131,7 +140,7 @@ def _cut_marks(text: str) -> str:
 def _compose(text: str) -> tuple[str, int]:
     if unicodedata.is_normalized("NFC", text):
         return text, 0
-    cut = _cut_marks(text) if _MAYBE_MARKS.search(text) else text
+    cut = _cut_marks(text) if re.search(_MAYBE_MARKS, text) else text
     return unicodedata.normalize("NFC", cut), len(text) - len(cut)
 
 
@@ -144,10 +153,10 @@ def _clean(text: str, *, keep_emoji: bool) -> tuple[str, int]:
         before = text
         text, cut = _compose(text)
         stripped = text
-        if _UNCOMMON.search(text):
+        if _uncommon().search(text):
             stripped = text.translate(_REMOVE_BUT_JOINERS if keep_emoji else _REMOVE_ALL)
             if keep_emoji:
-                stripped = _SEQUENCE.sub(lambda match: match[1] or "", stripped)
+                stripped = _sequence().sub(lambda match: match[1] or "", stripped)
         removed += cut + len(text) - len(stripped)
         text = stripped
         if text == before:
@@ -184,7 +193,7 @@ def is_clean_json(raw: bytes) -> bool:
         text = raw.decode()
     except UnicodeDecodeError:
         return False
-    return _UNCOMMON.search(text) is None and unicodedata.is_normalized("NFC", text)
+    return _uncommon().search(text) is None and unicodedata.is_normalized("NFC", text)
 
 
 @frozen(eq=False)
