@@ -137,49 +137,51 @@ def tools_from_items(
     Source:
         S149, S156, S164, S173, S191, faults 81 and 83.
     """
-    tools: dict[str, Tool] = {}
-    warnings: list[str] = []
-    places: dict[str, int] = {}
+    # Maps position -> the tool there, and what is told of it; callable name -> the tool that has it (rule 5).
+    read: dict[int, Tool] = {}
+    warnings: dict[int, str] = {}
+    holders: dict[str, Tool] = {}
     for position, raw in enumerate(items, 1):
         try:
             name = jsonrpc.decode_text(raw, "name")
         except RemoteProtocolError as exc:
-            warnings.append(f"tool {position} was skipped: {exc.reason}")
+            warnings[position] = f"was skipped: {exc.reason}"
             continue
         visible = _visible(name)
         if not visible:
             what = "it is made of invisible characters" if name else "its name is empty"
-            warnings.append(f"tool {position} was skipped: {what}")
+            warnings[position] = f"was skipped: {what}"
             continue
         tool = Tool(callable_name(server, name, visible=visible, max_chars=max_name_chars), server, name, raw)
-        first = tools.setdefault(tool.callable_name, tool)
-        if first is tool:
-            places[tool.callable_name] = position
-            continue
-        loser, at = tool, position
-        if name < first.name:  # rule 5
-            tools[tool.callable_name], loser = tool, first
-            at, places[tool.callable_name] = places[tool.callable_name], position
-        other = _giving_way(loser, tools, max_name_chars)
-        holder = f"{_shown(tools[tool.callable_name].name)} has the name {tool.callable_name}"
-        came_of_it = "was skipped" if other is None else f"is named {other}"
-        warnings.append(f"tool {at} ({_shown(loser.name)}) {came_of_it}: {holder}")
-    listed = (tool for tool in tools.values() if is_listed_for_ide(tool.callable_name))
-    return ToolsRead(tuple(listed), tuple(warnings))
+        read[position] = tool
+        if name < holders.setdefault(tool.callable_name, tool).name:
+            holders[tool.callable_name] = tool
+    if len(holders) < len(read):
+        _give_way(read, holders, warnings, max_name_chars)
+    listed = [tool for tool in read.values() if is_listed_for_ide(tool.callable_name)]
+    return ToolsRead(tuple(listed), tuple(f"tool {position} {warnings[position]}" for position in sorted(warnings)))
 
 
 def _visible(name: str) -> str:
     return name if name.isascii() and name.isprintable() else clean_text(name)
 
 
-def _giving_way(loser: Tool, tools: dict[str, Tool], max_name_chars: int) -> str | None:
-    """Keep a tool under another name; None where its raw name is there already, so that nobody could tell the two."""
-    visible = _visible(loser.name)
-    other = contested_name(loser.server, loser.name, visible=visible, max_chars=max_name_chars)
-    if other in tools or tools[loser.callable_name].name == loser.name:
-        return None
-    tools[other] = evolve(loser, callable_name=other)
-    return other
+def _give_way(read: dict[int, Tool], holders: dict[str, Tool], warnings: dict[int, str], max_name_chars: int) -> None:
+    """Give the tools that do not have their name another one; those that nobody could tell from another go."""
+    for position, tool in tuple(read.items()):
+        holder = holders[tool.callable_name]
+        if holder is tool:
+            continue
+        visible = _visible(tool.name)
+        other = contested_name(tool.server, tool.name, visible=visible, max_chars=max_name_chars)
+        if other in holders or holder.name == tool.name:
+            del read[position]
+            came_of_it = "was skipped"
+        else:
+            read[position] = holders[other] = evolve(tool, callable_name=other)
+            came_of_it = f"is named {other}"
+        told = f"({_shown(tool.name)}) {came_of_it}: {_shown(holder.name)} has the name {tool.callable_name}"
+        warnings[position] = told
 
 
 def _shown(name: str) -> str:
@@ -240,11 +242,11 @@ class Catalog:
                 by_server.pop(server, None)
             else:
                 by_server[server] = _Offer(tuple(tools))
-        return evolve(self, by_server=by_server)
+        return Catalog(self.order, by_server)
 
     def with_order(self, order: Sequence[str]) -> Catalog:
         """Give the catalog in which the servers have this order and precedence, first wins."""
-        return evolve(self, order=tuple(order))
+        return Catalog(tuple(order), self._by_server)
 
     @cached_property
     def servers(self) -> tuple[str, ...]:

@@ -136,6 +136,21 @@ def test_names_in_other_scripts_are_all_offered_and_lead_back(names: list[str]) 
     assert all(catalog.resolve(f"s.{name}") is not None for name in names)
 
 
+@given(st.permutations(["a.b", "a_b", "a.b_8d47d403", "a_b_8d47d403", "a~b", "a~b"]))
+def test_a_name_that_is_another_ones_way_out_is_its_own(names: list[str]) -> None:
+    """A tool that is called what another one's hash would make keeps its name; no order of arrival changes that."""
+    read = tools_from_items("s", [item(name) for name in names])
+
+    assert {tool.callable_name: tool.name for tool in read.tools} == {
+        "mcp__s__a_b": "a.b",
+        "mcp__s__a_b_8d47d403": "a.b_8d47d403",
+        "mcp__s__a_b_8d47d403_b24e9525": "a_b_8d47d403",
+        "mcp__s__a_b_0f214f37": "a~b",
+    }
+    assert [tool.name for tool in read.tools] == [name for name in dict.fromkeys(names) if name != "a_b"]
+    assert len(read.warnings) == 4
+
+
 def test_a_definition_that_is_broken_inside_is_the_servers_fault() -> None:
     """Reading a definition that is no JSON object raises what says so."""
     with pytest.raises(RemoteProtocolError):
