@@ -1,4 +1,4 @@
-"""Owns the typed shape of one entry under ``mcpServers``, and the one place where cattrs builds it.
+"""Owns the typed shape of one entry under ``mcpServers``, and which kind of value each of its keys takes.
 
 What this is not: what the fields mean together (`validate`). Unknown keys are not lost: `ServerSpec.raw` has them all.
 """
@@ -6,29 +6,24 @@ What this is not: what the fields mean together (`validate`). Unknown keys are n
 from __future__ import annotations
 
 import json
-from functools import cache
-from typing import TYPE_CHECKING, NamedTuple, NewType
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from attrs import field, fields
+from attrs import field
 
 from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from cattrs import Converter
+    from collections.abc import Iterable
 
     from mcp_actors.config.notes import KeyPath
-    from mcp_actors.jsontypes import JsonObject
+    from mcp_actors.jsontypes import Json, JsonObject
 
-__all__ = ["FILE_KEYS", "Entry", "FieldFault", "Restart", "entry_keys", "structure_entry"]
+__all__ = ["ENTRY_FIELDS", "RESTART_FIELDS", "Entry", "FieldFault", "Restart", "structure_entry"]
 
-# Text, or a number or truth value that is taken as text (fault 27).
-LooseText = NewType("LooseText", str)
-# A number of milliseconds, as these files write durations.
-Milliseconds = NewType("Milliseconds", float)
-# The same, where anything below a second is ignored rather than wrong (S200).
-AnyMilliseconds = NewType("AnyMilliseconds", float)
+
+# In milliseconds thirty thousand years: what is larger is a slip, and would overflow a float.
+MAX_NUMBER = 1e15
 
 
 @frozen
@@ -37,69 +32,37 @@ class Restart:
 
     type: str | None = None
     intensity: int | None = None
-    period: Milliseconds | None = None
-    backoff_first: Milliseconds | None = None
+    period: float | None = None
+    backoff_first: float | None = None
     backoff_factor: float | None = None
-    backoff_max: Milliseconds | None = None
+    backoff_max: float | None = None
     max_tries: int | None = None
-    stable_after: Milliseconds | None = None
+    stable_after: float | None = None
     jitter: bool | None = None
-    park_probe: Milliseconds | None = None
+    park_probe: float | None = None
 
 
 @frozen
 class Entry:
-    """One server as written, structured but not expanded."""
+    """One server as written, structured but not expanded. Durations in milliseconds."""
 
     type: str | None = None
     command: str | None = None
-    args: list[LooseText] = field(factory=list, repr=False)
+    args: list[str] = field(factory=list, repr=False)
     # None as a value: not set (fault 27).
-    env: dict[str, LooseText | None] = field(factory=dict, repr=False)
+    env: dict[str, str | None] = field(factory=dict, repr=False)
     cwd: str | None = None
     url: str | None = field(default=None, repr=False)
-    headers: dict[str, LooseText | None] = field(factory=dict, repr=False)
+    headers: dict[str, str | None] = field(factory=dict, repr=False)
     headers_helper: str | None = field(default=None, repr=False)
-    timeout: AnyMilliseconds | None = None
-    request_timeout: Milliseconds | None = None
-    connect_timeout: Milliseconds | None = None
+    timeout: float | None = None
+    request_timeout: float | None = None
+    connect_timeout: float | None = None
     always_load: bool = False
     era: str | None = None
     restart: Restart | None = None
     disabled: bool = False
     enabled: bool = True
-
-
-# Attribute -> key in the file, where they differ.
-FILE_KEYS: Mapping[str, str] = {
-    "headers_helper": "headersHelper",
-    "request_timeout": "request_timeout_ms",
-    "connect_timeout": "connectTimeout",
-    "always_load": "alwaysLoad",
-    "backoff_first": "backoffFirst",
-    "backoff_factor": "backoffFactor",
-    "backoff_max": "backoffMax",
-    "max_tries": "maxTries",
-    "stable_after": "stableAfter",
-    "park_probe": "parkProbe",
-}
-
-
-def entry_keys() -> frozenset[str]:
-    """The keys of an entry as files write them."""
-    return frozenset(FILE_KEYS.get(attribute.name, attribute.name) for attribute in fields(Entry))
-
-
-# In milliseconds thirty thousand years: what is larger is a slip, and would overflow a float.
-MAX_NUMBER = 1e15
-
-# Checked before cattrs, which would take a text for a list of its letters.
-CONTAINERS: Mapping[str, tuple[type, str]] = {
-    "args": (list, "must be a list of texts"),
-    "env": (dict, "must be an object of texts"),
-    "headers": (dict, "must be an object of texts"),
-    "restart": (dict, "must be permanent, transient, temporary, or an object"),
-}
 
 
 class FieldFault(NamedTuple):
@@ -118,32 +81,45 @@ def structure_entry(raw: JsonObject) -> tuple[Entry | None, list[FieldFault]]:
     Source:
         S002, S003, S034, faults 21 and 27.
     """
-    # null says "not set" everywhere, as it does inside env.
-    given = {key: value for key, value in raw.items() if value is not None}
-    restart = given.get("restart")
-    if isinstance(restart, str):
-        given["restart"] = {"type": restart}
-    faults: list[FieldFault] = []
-    for key, (kind, reason) in CONTAINERS.items():
-        if key in given and not isinstance(given[key], kind):
-            faults.append(FieldFault((key,), reason))
-            del given[key]
-    # Imported here: cattrs costs 30 ms, which `--help` need not pay.
-    from cattrs import BaseValidationError
-
     try:
-        entry = _converter().structure(given, Entry)
-    except BaseValidationError as exc:
-        faults += _faults_of(exc, ())
-        return None, faults
-    return (None, faults) if faults else (entry, [])
+        return Entry(**_fields(raw, ENTRY_FIELDS)), []  # type: ignore[arg-type]
+    except _Wrong as wrong:
+        return None, wrong.faults
 
 
 class _Wrong(ValueError):
-    """A value of the wrong kind; its text says what was expected."""
+    """A value of the wrong kind; says what was expected, and where in the value."""
+
+    def __init__(self, reason: str = "", *, faults: list[FieldFault] | None = None) -> None:
+        super().__init__(reason)
+        self.faults = [FieldFault((), reason)] if faults is None else faults
 
 
-def _kind(value: object) -> str:
+# Gives the value as its field holds it. Raises `_Wrong`.
+Kind: TypeAlias = "Callable[[Json], object]"
+
+
+def _fields(raw: JsonObject, known: Mapping[str, tuple[str, Kind]]) -> dict[str, object]:
+    """Attribute -> value of the known keys that are set; null says "not set" everywhere, as it does inside env."""
+    given = ((key, raw[key], kind) for key, (_, kind) in known.items() if raw.get(key) is not None)
+    return {known[str(key)][0]: value for key, value in _parts(given).items()}
+
+
+def _parts(parts: Iterable[tuple[str | int, Json, Kind]]) -> dict[str | int, object]:
+    """Step -> value. Raises `_Wrong` with the faults of all parts."""
+    made: dict[str | int, object] = {}
+    faults: list[FieldFault] = []
+    for step, value, kind in parts:
+        try:
+            made[step] = kind(value)
+        except _Wrong as wrong:
+            faults += [FieldFault((step, *fault.path), fault.reason) for fault in wrong.faults]
+    if faults:
+        raise _Wrong(faults=faults)
+    return made
+
+
+def _kind(value: Json) -> str:
     if value is None:
         return "null"
     kinds: tuple[tuple[type, str], ...] = (
@@ -157,33 +133,52 @@ def _kind(value: object) -> str:
     return next((name for kind, name in kinds if isinstance(value, kind)), "something else")
 
 
-def _text(value: object, _: object) -> str:
+def _text(value: Json) -> str:
     if not isinstance(value, str):
         raise _Wrong(f"must be a text, not {_kind(value)}")
     return value
 
 
-def _loose_text(value: object, _: object) -> str:
+def _loose_text(value: Json) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, bool | int | float):
-        return json.dumps(value)  # true, 8080, 0.5: as the file has it
+        try:
+            return json.dumps(value)  # true, 8080, 0.5: as the file has it
+        except ValueError as error:  # of more digits than Python writes
+            raise _Wrong("is too large") from error
     raise _Wrong(f"must be a text, not {_kind(value)}")
 
 
-def _truth(value: object, _: object) -> bool:
+def _loose_text_or_unset(value: Json) -> str | None:
+    return None if value is None else _loose_text(value)
+
+
+def _texts(value: Json) -> list[object]:
+    if not isinstance(value, list):
+        raise _Wrong("must be a list of texts")
+    return list(_parts((index, item, _loose_text) for index, item in enumerate(value)).values())
+
+
+def _table(value: Json) -> dict[str | int, object]:
+    if not isinstance(value, Mapping):
+        raise _Wrong("must be an object of texts")
+    return _parts((name, item, _loose_text_or_unset) for name, item in value.items())
+
+
+def _truth(value: Json) -> bool:
     if not isinstance(value, bool):
         raise _Wrong(f"must be true or false, not {_kind(value)}")
     return value
 
 
-def _whole(value: object, _: object) -> int:
+def _whole(value: Json) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise _Wrong("must be a whole number, zero or more")
     return value
 
 
-def _any_number(value: object, _: object) -> float:
+def _any_number(value: Json) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise _Wrong(f"must be a number, not {_kind(value)}")
     if not abs(value) <= MAX_NUMBER:
@@ -191,51 +186,51 @@ def _any_number(value: object, _: object) -> float:
     return float(value)
 
 
-def _number(value: object, _: object) -> float:
-    number = _any_number(value, _)
+def _number(value: Json) -> float:
+    number = _any_number(value)
     if number <= 0:
         raise _Wrong("must be a number above zero")
     return number
 
 
-@cache
-def _converter() -> Converter:
-    """The converter of this border: strict kinds, all faults at once."""
-    from cattrs import Converter
-    from cattrs.gen import make_dict_structure_fn, override
-
-    made = Converter(detailed_validation=True)
-    hooks = (
-        (str, _text),
-        (bool, _truth),
-        (int, _whole),
-        (float, _number),
-        (LooseText, _loose_text),
-        (Milliseconds, _number),
-        (AnyMilliseconds, _any_number),
-    )
-    for kind, hook in hooks:
-        made.register_structure_hook(kind, hook)
-    for shape in (Restart, Entry):
-        names = {attribute: key for attribute, key in FILE_KEYS.items() if hasattr(shape, attribute)}
-        renames = {attribute: override(rename=key) for attribute, key in names.items()}
-        made.register_structure_hook(shape, make_dict_structure_fn(shape, made, **renames))  # type: ignore[arg-type]
-    return made
+def _restart(value: Json) -> Restart:
+    if isinstance(value, str):
+        return Restart(type=value)
+    if not isinstance(value, Mapping):
+        raise _Wrong("must be permanent, transient, temporary, or an object")
+    return Restart(**_fields(value, RESTART_FIELDS))  # type: ignore[arg-type]
 
 
-def _faults_of(exc: BaseException, path: KeyPath) -> list[FieldFault]:
-    """Flatten cattrs' tree of errors; the path comes from the notes that it hangs on each."""
-    from cattrs import ClassValidationError, IterableValidationError
+# Key in the file -> attribute of `Restart`, and the kind of its value.
+RESTART_FIELDS: Final[Mapping[str, tuple[str, Kind]]] = {
+    "type": ("type", _text),
+    "intensity": ("intensity", _whole),
+    "period": ("period", _number),
+    "backoffFirst": ("backoff_first", _number),
+    "backoffFactor": ("backoff_factor", _number),
+    "backoffMax": ("backoff_max", _number),
+    "maxTries": ("max_tries", _whole),
+    "stableAfter": ("stable_after", _number),
+    "jitter": ("jitter", _truth),
+    "parkProbe": ("park_probe", _number),
+}
 
-    if isinstance(exc, ClassValidationError):
-        named, bare = exc.group_exceptions()
-        steps: list[tuple[BaseException, str | int]] = [
-            (sub, FILE_KEYS.get(note.name, note.name)) for sub, note in named
-        ]
-    elif isinstance(exc, IterableValidationError):
-        indexed, bare = exc.group_exceptions()
-        steps = [(sub, note.index) for sub, note in indexed]
-    else:
-        return [FieldFault(path, str(exc) if isinstance(exc, _Wrong) else "is of the wrong kind")]
-    faults = [fault for sub, step in steps for fault in _faults_of(sub, (*path, step))]
-    return faults + [fault for sub in bare for fault in _faults_of(sub, path)]
+# Key in the file -> attribute of `Entry`, and the kind of its value.
+ENTRY_FIELDS: Final[Mapping[str, tuple[str, Kind]]] = {
+    "type": ("type", _text),
+    "command": ("command", _text),
+    "args": ("args", _texts),
+    "env": ("env", _table),
+    "cwd": ("cwd", _text),
+    "url": ("url", _text),
+    "headers": ("headers", _table),
+    "headersHelper": ("headers_helper", _text),
+    "timeout": ("timeout", _any_number),  # below a second it is ignored rather than wrong (S200)
+    "request_timeout_ms": ("request_timeout", _number),
+    "connectTimeout": ("connect_timeout", _number),
+    "alwaysLoad": ("always_load", _truth),
+    "era": ("era", _text),
+    "restart": ("restart", _restart),
+    "disabled": ("disabled", _truth),
+    "enabled": ("enabled", _truth),
+}

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from mcp_actors.config.checks import watched_texts
-from mcp_actors.config.entries import entry_keys
+from mcp_actors.config.entries import ENTRY_FIELDS
 
 if TYPE_CHECKING:
     from mcp_actors.config.notes import EntryFindings
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["remark_on"]
 
 # Read from the raw entry, beside those that `entries` structures.
-KNOWN_KEYS: Final = frozenset({"envFile", "oauth", "transport"}) | entry_keys()
+KNOWN_KEYS: Final = frozenset({"envFile", "oauth", "transport"}) | ENTRY_FIELDS.keys()
 # As alike as arg and args; alwaysAllow of other programs is less like alwaysLoad.
 SLIP_LIKENESS: Final = 0.85
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from attrs import fields
 
-from mcp_actors.config.entries import FILE_KEYS, Entry, Restart, structure_entry
+from mcp_actors.config.entries import ENTRY_FIELDS, RESTART_FIELDS, Entry, Restart, structure_entry
 
 FAULTY = [
     ({"command": 5}, [("command",)]),
@@ -14,6 +15,7 @@ FAULTY = [
     ({"args": ["a", None, []]}, [("args", 1), ("args", 2)]),
     ({"env": ["A=1"]}, [("env",)]),
     ({"env": {"A": [1], "B": {}, "C": "c"}}, [("env", "A"), ("env", "B")]),
+    ({"env": {"A": 10**5000}}, [("env", "A")]),
     ({"headers": {"A": []}}, [("headers", "A")]),
     ({"cwd": 1}, [("cwd",)]),
     ({"url": []}, [("url",)]),
@@ -31,7 +33,7 @@ FAULTY = [
     ({"restart": 1}, [("restart",)]),
     ({"restart": {"maxTries": -1, "jitter": 1}}, [("restart", "maxTries"), ("restart", "jitter")]),
     ({"restart": {"intensity": 1.5, "period": 0}}, [("restart", "intensity"), ("restart", "period")]),
-    ({"command": 5, "args": 5, "env": {"A": []}}, [("args",), ("command",), ("env", "A")]),
+    ({"command": 5, "args": 5, "env": {"A": []}}, [("command",), ("args",), ("env", "A")]),
 ]
 
 
@@ -83,9 +85,10 @@ def test_structure_ignores_unknown_keys() -> None:
     assert structure_entry({"command": "x", "autoApprove": ["a"], "trust": {}}) == (Entry(command="x"), [])
 
 
-def test_file_keys_name_existing_attributes() -> None:
-    """The table of spellings has no stale row."""
-    assert all(hasattr(Entry, name) or hasattr(Restart, name) for name in FILE_KEYS)
+@pytest.mark.parametrize(("shape", "table"), [(Entry, ENTRY_FIELDS), (Restart, RESTART_FIELDS)])
+def test_every_field_has_one_key(shape: type, table: dict[str, tuple[str, object]]) -> None:
+    """The tables of keys name each attribute once, in order, and none that is not there."""
+    assert [name for name, _ in table.values()] == [attribute.name for attribute in fields(shape)]
 
 
 def test_faults_hold_no_value() -> None:
