@@ -210,9 +210,8 @@ class Child:
 
     async def _rest(self, end: Exit) -> None:
         """Do what is decided about an end: wait out the backoff, or wait to be called."""
-        policy = self.spec.restart_policy
-        now = trio.current_time()
-        decision = decide(end, self._history, self.spec.restart, policy, now=now, chance=self._chance())
+        spec, now = self._settings.restarts.fill(self.spec), trio.current_time()
+        decision = decide(end, self._history, spec.restart, spec.restart_policy, now=now, chance=self._chance())
         state, phase, reason, wait = ServerState.FAILED, Phase.PARKED, end.reason, math.inf
         match decision:
             case RestartAfter(delay):

@@ -115,6 +115,11 @@ class ServerStatus:
         """Whether nothing is under way: it is up, or it will not come up by itself soon."""
         return self.state is not ServerState.PENDING
 
+    @property
+    def is_tried(self) -> bool:
+        """Whether it is up, its first try has failed, or none will be made."""
+        return self.is_settled or self.attempt > 0
+
 
 _FIELDS: Final = tuple(each.name for each in fields(ServerStatus))
 _values: Final = attrgetter(*_FIELDS)

@@ -5,7 +5,8 @@ What this is not: a relay. A call reads the snapshot and goes straight to the co
 Rules.
 
 1. Updates are collected for `publish_window` seconds from the first one and published at once (S366, S368); later ones
-   do not extend the window.
+   do not extend the window. It ends at once where somebody waits for that: for a `Flush`, or for the last server that
+   anybody awaits to have been tried.
 2. An update replaces what was known of its server, and touches nothing of another (S367).
 3. What is not connected offers nothing (S371); a stale generation's events are ignored (S126).
 """
@@ -35,7 +36,7 @@ from mcp_actors.tools.catalog import Catalog
 from mcp_actors.values import define, frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sized
+    from collections.abc import Iterable, Iterator, Mapping, Sized
 
     from mcp_actors.actors.connection import Connection
     from mcp_actors.actors.lifecycle import ServerStatus
@@ -130,6 +131,8 @@ class Registry:
         # Name -> its place, once somebody said so; until then order of arrival is what counts.
         self._places: dict[str, int] = {}
         self._watchers: set[Watcher] = set()
+        # Names of servers that somebody waits for, until they have been tried.
+        self._awaited: set[str] = set()
         # Whether `run` was left: nothing changes any more.
         self._is_over = False
         self._published = trio.Event()
@@ -146,8 +149,21 @@ class Registry:
         finally:
             self._watchers.discard(watcher)
 
-    async def wait_published(self) -> None:
-        """Wait for the next publication. Raises `ActorGone` when there will be none. Cancellation: safe."""
+    async def wait_published(self, awaited: Iterable[str] = ()) -> None:
+        """Wait for the next publication, which comes at once when the last server that anybody awaits has been tried.
+
+        Args:
+            awaited: names of the servers that the caller awaits.
+
+        Raises:
+            ActorGone: there will be none.
+
+        Cancellation:
+            Safe.
+        """
+        self._awaited.update(
+            name for name in awaited if name not in self._statuses or not self._statuses[name].is_tried
+        )
         if not self._is_over:
             await self._published.wait()
         if self._is_over:
@@ -175,16 +191,14 @@ class Registry:
 
     async def _collect(self, envelope: Envelope[RegistryMessage]) -> None:
         with trio.move_on_after(self._window):
-            while not isinstance(envelope.message, Flush):
-                with envelope:
-                    self._apply(envelope.message)
+            while not self._apply(envelope.message):
                 envelope = self.mailbox.receive_nowait() or await self.mailbox.receive()
         with envelope:
             self._publish()
-            if isinstance(envelope.message, Flush):
-                envelope.resolve()
+            envelope.resolve()
 
-    def _apply(self, message: RegistryMessage) -> None:
+    def _apply(self, message: RegistryMessage) -> bool:
+        """Note what is told. Returns whether somebody waits for its publication."""
         match message:
             case StatusChanged(status, connection):
                 if connection is not None:
@@ -195,6 +209,7 @@ class Registry:
                 self._announce(StatusChange(status.name, self._statuses.get(status.name), counted))
                 self._statuses[status.name] = counted
                 self._touched[status.name] = None
+                return counted.is_tried and self._is_last_awaited(status.name)
             case ServerListed(server, generation, listing):
                 known = self._statuses.get(server)
                 if known is not None and known.generation == generation:
@@ -205,10 +220,18 @@ class Registry:
                 self._announce(StatusChange(name, self._statuses.pop(name, None), None))
                 self._withdraw(name)
                 self._touched[name] = None
+                return self._is_last_awaited(name)
             case Reorder(names):
                 self._places = {name: place for place, name in enumerate(names)}
             case Flush():
-                pass
+                return True
+        return False
+
+    def _is_last_awaited(self, name: str) -> bool:
+        if name not in self._awaited:
+            return False
+        self._awaited.remove(name)
+        return not self._awaited
 
     def _withdraw(self, name: str) -> None:
         self._connections.pop(name, None)

@@ -18,7 +18,6 @@ import errno
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import trio
-from attrs import evolve
 
 from mcp_actors.config.specs import RestartPolicy, RestartType
 from mcp_actors.errors import (
@@ -105,7 +104,7 @@ class History:
 
     def started(self, now: float, period: float) -> History:
         """With a start at `now`; starts older than `period` are forgotten."""
-        return evolve(self, starts=(*(at for at in self.starts if now - at < period), now))
+        return History((*(at for at in self.starts if now - at < period), now), self.tries, self.failures)
 
     def ended(self, end: Exit) -> History:
         """With the end of a life."""
@@ -113,7 +112,7 @@ class History:
             return self
         line = str(end.cause).partition("\n")[0] if end.cause is not None else end.kind.value
         tries = 1 if end.was_proven else self.tries + 1
-        return evolve(self, tries=tries, failures=(*self.failures, line)[-10:])
+        return History(self.starts, tries, (*self.failures, line)[-10:])
 
 
 @frozen

@@ -129,7 +129,7 @@ class Supervisor:
                     tended.child.listening.end()
 
     async def _adopt(self, spec: ServerSpec, old: Child | None = None) -> None:
-        spec = self._settings.restarts.fill(self._admit(spec))
+        spec = self._admit(spec)
         child = Child(
             spec,
             self._settings,

@@ -129,7 +129,7 @@ async def _tell_changes(
             told[status.name] = status
             _say(change_line(None, status))
         while True:
-            if not is_told and all(name in told and _is_tried(told[name]) for name in names):
+            if not is_told and all(name in told and told[name].is_tried for name in names):
                 is_told = True
                 _say(_summary(told.values()))
                 _say(login_notice(told.values()))
@@ -164,10 +164,6 @@ def login_notice(statuses: Iterable[ServerStatus]) -> str | None:
         return None
     servers = "1 server waits for a login" if len(names) == 1 else f"{len(names)} servers wait for a login"
     return f"{servers}: " + ", ".join(f"mcp-actors login {shlex.quote(name)}" for name in names)
-
-
-def _is_tried(status: ServerStatus) -> bool:
-    return status.is_settled or status.attempt > 0
 
 
 def _summary(statuses: Iterable[ServerStatus]) -> str:

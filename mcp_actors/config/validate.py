@@ -43,6 +43,9 @@ T = TypeVar("T")
 # S033. `ide` belongs to the IDE's own server.
 RESERVED_NAMES = frozenset({"workspace", "claude-in-chrome", "computer-use", "Claude Preview", "Claude Browser", "ide"})
 
+# Of entries that say nothing about it: one for all.
+DEFAULT_POLICY = RestartPolicy()
+
 # Below this an entry's timeout is ignored (S200).
 MIN_CALL_TIMEOUT_MS = 1000
 
@@ -227,7 +230,7 @@ class _Reader:
             return EraChoice.AUTO
 
     def _restart(self, restart: Restart | None) -> tuple[RestartType | None, RestartPolicy]:
-        default = RestartPolicy()
+        default = DEFAULT_POLICY
         if restart is None:
             return None, default
         kind = None

@@ -140,9 +140,10 @@ class Runtime:
             for name in wanted:
                 self.configured.find(name)  # it may be removed while it is waited for
             servers = self._registry.snapshot.servers
-            if all(name in servers and (servers[name].is_settled or servers[name].attempt) for name in wanted):
+            untried = [name for name in wanted if name not in servers or not servers[name].is_tried]
+            if not untried:
                 return {name: servers[name] for name in wanted}
-            await self._registry.wait_published()
+            await self._registry.wait_published(untried)
 
     async def wait_published(self) -> Snapshot:
         """Wait for the next snapshot, which some server's state or lists change. Cancellation: safe."""
