@@ -26,9 +26,10 @@ from mcp_actors.protocol.types import Era
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Unpack
 
     from mcp_actors.actors.hosting import Host
-    from mcp_actors.actors.lifecycle import ServerStatus
+    from mcp_actors.actors.lifecycle import ServerStatus, StatusChanges
     from mcp_actors.actors.mailbox import Ref
     from mcp_actors.actors.messages import RegistryMessage
     from mcp_actors.config.settings import Settings
@@ -368,7 +369,7 @@ class Child:
 
     # ── telling ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _tell(self, state: ServerState, phase: Phase, reason: str, **changes: object) -> None:
+    async def _tell(self, state: ServerState, phase: Phase, reason: str, **changes: Unpack[StatusChanges]) -> None:
         """Move on within a life; one that was ended by a command has nothing to tell any more."""
         if self._is_ended:
             await trio.lowlevel.checkpoint_if_cancelled()

@@ -162,5 +162,8 @@ class Reorder:
 class Flush(Ask[None]):
     """Publish now what was told before. Answered when it is published."""
 
+    # Names of servers that the asker awaits: when the last one of them has been tried, that is published at once, too.
+    awaited: tuple[str, ...] = ()
+
 
 RegistryMessage: TypeAlias = StatusChanged | ServerListed | ServerRemoved | Reorder | Flush

@@ -5,8 +5,8 @@ What this is not: a relay. A call reads the snapshot and goes straight to the co
 Rules.
 
 1. Updates are collected for `publish_window` seconds from the first one and published at once (S366, S368); later ones
-   do not extend the window. It ends at once where somebody waits for that: for a `Flush`, or for the last server that
-   anybody awaits to have been tried.
+   do not extend the window. It ends at once by a `Flush`, and when the last of the servers that these await has been
+   tried.
 2. An update replaces what was known of its server, and touches nothing of another (S367).
 3. What is not connected offers nothing (S371); a stale generation's events are ignored (S126).
 """
@@ -36,7 +36,7 @@ from mcp_actors.tools.catalog import Catalog
 from mcp_actors.values import define, frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sized
+    from collections.abc import Iterator, Mapping, Sized
 
     from mcp_actors.actors.connection import Connection
     from mcp_actors.actors.lifecycle import ServerStatus
@@ -131,7 +131,7 @@ class Registry:
         # Name -> its place, once somebody said so; until then order of arrival is what counts.
         self._places: dict[str, int] = {}
         self._watchers: set[Watcher] = set()
-        # Names of servers that somebody waits for, until they have been tried.
+        # Servers that somebody awaits, until they have been tried: their names.
         self._awaited: set[str] = set()
         # Whether `run` was left: nothing changes any more.
         self._is_over = False
@@ -149,21 +149,8 @@ class Registry:
         finally:
             self._watchers.discard(watcher)
 
-    async def wait_published(self, awaited: Iterable[str] = ()) -> None:
-        """Wait for the next publication, which comes at once when the last server that anybody awaits has been tried.
-
-        Args:
-            awaited: names of the servers that the caller awaits.
-
-        Raises:
-            ActorGone: there will be none.
-
-        Cancellation:
-            Safe.
-        """
-        self._awaited.update(
-            name for name in awaited if name not in self._statuses or not self._statuses[name].is_tried
-        )
+    async def wait_published(self) -> None:
+        """Wait for the next publication. Raises `ActorGone` when there will be none. Cancellation: safe."""
         if not self._is_over:
             await self._published.wait()
         if self._is_over:
@@ -206,7 +193,7 @@ class Registry:
                 elif not status.is_connected:
                     self._withdraw(status.name)
                 counted = _counted(status, self._listings.get(status.name))
-                self._announce(StatusChange(status.name, self._statuses.get(status.name), counted))
+                self._announce(status.name, self._statuses.get(status.name), counted)
                 self._statuses[status.name] = counted
                 self._touched[status.name] = None
                 return counted.is_tried and self._is_last_awaited(status.name)
@@ -214,16 +201,19 @@ class Registry:
                 known = self._statuses.get(server)
                 if known is not None and known.generation == generation:
                     self._listings[server] = listing
-                    self._statuses[server] = _counted(known, listing)
+                    if known.is_connected:  # else it is told of next
+                        self._statuses[server] = _counted(known, listing)
                     self._touched[server] = None
             case ServerRemoved(name):
-                self._announce(StatusChange(name, self._statuses.pop(name, None), None))
+                self._announce(name, self._statuses.pop(name, None), None)
                 self._withdraw(name)
                 self._touched[name] = None
                 return self._is_last_awaited(name)
             case Reorder(names):
                 self._places = {name: place for place, name in enumerate(names)}
-            case Flush():
+            case Flush(awaited):
+                self._awaited.update(awaited)
+                self._awaited -= {name for name, status in self._statuses.items() if status.is_tried}
                 return True
         return False
 
@@ -237,10 +227,10 @@ class Registry:
         self._connections.pop(name, None)
         self._listings.pop(name, None)
 
-    def _announce(self, change: StatusChange) -> None:
-        old, new = change.old, change.new
-        if old is not None and new is not None and _where(old) == _where(new):
+    def _announce(self, name: str, old: ServerStatus | None, new: ServerStatus | None) -> None:
+        if not self._watchers or (old is not None and new is not None and _where(old) == _where(new)):
             return
+        change = StatusChange(name, old, new)
         for watcher in self._watchers:
             watcher.notice(change)
 

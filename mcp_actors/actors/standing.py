@@ -15,7 +15,10 @@ from mcp_actors.actors.telling import remedy_for
 from mcp_actors.errors import AuthRequired, ServerNotReady
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from mcp_actors.actors.connection import Connection
+    from mcp_actors.actors.lifecycle import StatusChanges
     from mcp_actors.actors.mailbox import Ref
     from mcp_actors.actors.messages import RegistryMessage
     from mcp_actors.config.specs import ServerSpec
@@ -42,7 +45,7 @@ class Standing:
         reason: str,
         *,
         connection: Connection | None = None,
-        **changes: object,
+        **changes: Unpack[StatusChanges],
     ) -> None:
         """Go there and tell it.
 

@@ -135,15 +135,14 @@ class Runtime:
         wanted = tuple(self.configured.specs) if names is None else tuple(names)
         for name in wanted:
             self.configured.find(name)
-        await self._published.ask(Flush())
+        await self._published.ask(Flush(wanted))
         while True:
             for name in wanted:
                 self.configured.find(name)  # it may be removed while it is waited for
             servers = self._registry.snapshot.servers
-            untried = [name for name in wanted if name not in servers or not servers[name].is_tried]
-            if not untried:
+            if all(name in servers and servers[name].is_tried for name in wanted):
                 return {name: servers[name] for name in wanted}
-            await self._registry.wait_published(untried)
+            await self._registry.wait_published()
 
     async def wait_published(self) -> Snapshot:
         """Wait for the next snapshot, which some server's state or lists change. Cancellation: safe."""
