@@ -76,7 +76,7 @@ def structure_entry(raw: JsonObject) -> tuple[Entry | None, list[FieldFault]]:
     """Build the typed entry out of `raw`.
 
     Returns:
-        The entry and no faults, or None and every fault there is, in field order.
+        The entry and no faults, or None and every fault there is, in the order of the keys.
 
     Source:
         S002, S003, S034, faults 21 and 27.
@@ -101,7 +101,7 @@ Kind: TypeAlias = "Callable[[Json], object]"
 
 def _fields(raw: JsonObject, known: Mapping[str, tuple[str, Kind]]) -> dict[str, object]:
     """Attribute -> value of the known keys that are set; null says "not set" everywhere, as it does inside env."""
-    given = ((key, raw[key], kind) for key, (_, kind) in known.items() if raw.get(key) is not None)
+    given = ((key, value, known[key][1]) for key, value in raw.items() if key in known and value is not None)
     return {known[str(key)][0]: value for key, value in _parts(given).items()}
 
 

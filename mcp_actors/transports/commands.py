@@ -97,8 +97,10 @@ def final_command(command: str, args: Sequence[str], environ: Mapping[str, str])
         S068.
     """
     own = [command, *args]
+    if not (written := environ.get(SHELL_PREFIX)):
+        return own
     try:
-        prefix = shlex.split(environ.get(SHELL_PREFIX, ""))
+        prefix = shlex.split(written)
     except ValueError as error:
         raise ConnectFailed(reason=f"{SHELL_PREFIX} has a quote that does not end", can_retry=False) from error
     return [*prefix, shlex.join(own)] if prefix else own
