@@ -1,6 +1,11 @@
-"""Owns `Bell`: how one task sleeps until there is something to look at, or never will be again.
+"""Owns `Bell`: how tasks sleep until there is something to look at, or never will be again.
 
 What this is not: what there is to look at. Whoever rings keeps that, bounded, and is held up by nobody.
+
+The rule: a bell remembers no ring. Who waits looks first, without a checkpoint in between, and looks again when woken::
+
+    while not self._changed:
+        await self._bell.wait()
 """
 
 from __future__ import annotations
@@ -15,31 +20,35 @@ __all__ = ["Bell"]
 
 @define(eq=False)
 class Bell:
-    """Rung for one task that waits. Rings that it did not wait for count as one."""
+    """Wakes whoever waits; costs nothing while nobody does."""
 
     # Whether it was told that it is not rung any more.
     is_over: bool = False
-    _rung: trio.Event = field(factory=trio.Event, repr=False)
+    # What those who wait now wait for; None: nobody does.
+    _next: trio.Event | None = field(default=None, repr=False)
 
     def ring(self) -> None:
-        """Wake who waits, or who waits next."""
-        self._rung.set()
+        """Wake all who wait."""
+        waiting, self._next = self._next, None
+        if waiting is not None:
+            waiting.set()
 
     def end(self) -> None:
         """Wake who waits, now and for ever: nothing more will come."""
         self.is_over = True
-        self._rung.set()
+        self.ring()
 
     async def wait(self) -> None:
         """Wait for the next ring.
 
         Raises:
-            StopAsyncIteration: it is over, and what rang last was heard.
+            StopAsyncIteration: it is over; what rang last is to be looked at before.
 
         Cancellation:
             Safe.
         """
         if self.is_over:
             raise StopAsyncIteration
-        await self._rung.wait()
-        self._rung = trio.Event()
+        if self._next is None:
+            self._next = trio.Event()
+        await self._next.wait()

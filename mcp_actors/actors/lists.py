@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import trio
 from attrs import evolve
 
+from mcp_actors.actors.bell import Bell
 from mcp_actors.actors.messages import Flush, Listing, ServerListed
 from mcp_actors.errors import McpActorsError, TransportError
 from mcp_actors.protocol.clocks import CallTimeouts
@@ -74,26 +75,27 @@ class Lists:
         self.failures: dict[str, str] = {}
         # Kind -> what else was wrong with it then.
         self._warnings: dict[str, list[str]] = {}
-        # Set when all that is stale now has been fetched, well or not; replaced when that begins.
-        self._round_over = trio.Event()
+        # Rounds of fetching that have begun, and that are over, well or not.
+        self._begun = self._over = 0
         # Whether nothing is fetched any more.
         self.is_over = False
         # Kinds to fetch; all at first.
         self._stale: set[str] = set(_KINDS)
-        self._bell = trio.Event()
-        # Set while somebody waits for the tools; then no distance is kept.
-        self._is_urgent = trio.Event()
+        # Whether somebody waits for the next round; then no distance is kept.
+        self._is_urgent = False
+        # Rung when one of these changed.
+        self._bell = Bell()
 
     def mark(self, kind: str) -> None:
         """Note that the server's list of `kind` changed; unknown kinds are ignored."""
         if kind in _KINDS:
             self._stale.add(kind)
-            self._bell.set()
+            self._bell.ring()
 
     def mark_all(self) -> None:
         """Note that nothing of what was listed can be trusted any more: the server began anew."""
         self._stale = set(_KINDS)
-        self._bell.set()
+        self._bell.ring()
 
     @property
     def listing(self) -> Listing:
@@ -106,7 +108,7 @@ class Lists:
     def __exit__(self, *_: object) -> None:
         """Let those who wait for a refresh go: nothing is fetched any more."""
         self.is_over = True
-        self._round_over.set()
+        self._bell.ring()
 
     async def fetch(self) -> None:
         """Fetch what is stale and tell the registry.
@@ -118,8 +120,8 @@ class Lists:
             S148, S151-S155.
         """
         stale, self._stale = self._stale, set()
-        self._bell, self._is_urgent = trio.Event(), trio.Event()
-        round_over, self._round_over = self._round_over, trio.Event()
+        self._is_urgent = False
+        self._begun += 1
         try:
             for kind in _KINDS:
                 if kind in stale and self._is_offered(kind):
@@ -131,7 +133,8 @@ class Lists:
             listed = ServerListed(self._connection.spec.name, self._connection.generation, self._listing)
             await self._registry.tell(listed)
         finally:
-            round_over.set()
+            self._over = self._begun
+            self._bell.ring()
 
     async def keep_fresh(self) -> None:
         """Fetch again after every `mark`. Runs until cancelled.
@@ -142,10 +145,12 @@ class Lists:
         distance = 0.0  # the first change may follow at once
         while True:
             fetched_at = trio.current_time()
-            await self._bell.wait()
+            while not self._stale:
+                await self._bell.wait()
             is_restless = trio.current_time() - fetched_at < 2 * distance
             with trio.CancelScope(deadline=fetched_at + distance):
-                await self._is_urgent.wait()
+                while not self._is_urgent:
+                    await self._bell.wait()
             distance = min(2 * distance, LONGEST_DISTANCE) if is_restless else FIRST_DISTANCE
             await self.fetch()
 
@@ -166,9 +171,12 @@ class Lists:
         """
         for kind in kinds or _KINDS:
             self.mark(kind)
-        self._is_urgent.set()
+        self._is_urgent = True
+        self._bell.ring()
         if not self.is_over:
-            await self._round_over.wait()
+            wanted = self._begun + 1
+            while self._over < wanted and not self.is_over:
+                await self._bell.wait()
             await self._registry.ask(Flush())
         return self._listing
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import trio
 from attrs import field
 
+from mcp_actors.actors.bell import Bell
 from mcp_actors.values import define
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ class Users:
     count: int = 0
     # Nobody new should come.
     are_leaving: bool = False
-    # Set when the last one has left.
-    _gone: trio.Event = field(factory=trio.Event, repr=False)
+    # Rung when the last one has left.
+    _bell: Bell = field(factory=Bell, repr=False)
 
     def __enter__(self) -> None:
         self.count += 1
@@ -36,12 +36,11 @@ class Users:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.count -= 1
-        if self.are_leaving and not self.count:
-            self._gone.set()
+        if not self.count:
+            self._bell.ring()
 
     async def leave(self) -> None:
         """Let nobody new come, and wait until all have left. Cancellation: safe; nobody new comes all the same."""
         self.are_leaving = True
         while self.count:
-            self._gone = trio.Event()
-            await self._gone.wait()
+            await self._bell.wait()
