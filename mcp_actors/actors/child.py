@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
+from mcp_actors.actors.bell import Bell
 from mcp_actors.actors.connection import Connection
 from mcp_actors.actors.exits import cause_of
 from mcp_actors.actors.lifecycle import Phase, ServerState
@@ -91,8 +92,8 @@ class Child:
         self._why_not = spec.disabled_reason
         # It begins no other life: its task ends.
         self._is_leaving = False
-        # Nothing of it lives and nothing will: another child has its name.
-        self._is_retired = False
+        # Its task has ended: nothing of it lives and nothing will.
+        self._is_gone = False
         # Set by commands for the resting task; it clears them.
         self._is_called = False
         # Of the connect in progress, or the last one; stopped while a person is asked.
@@ -100,8 +101,8 @@ class Child:
         # The life in progress, and whether a command ended it.
         self._life = trio.CancelScope()
         self._is_ended = False
-        # Replaced at every ring.
-        self._bell = trio.Event()
+        # Rung for the task when it has to look at what is wanted.
+        self._bell = Bell()
 
     @property
     def status(self) -> ServerStatus:
@@ -112,18 +113,24 @@ class Child:
 
     async def run(self) -> None:
         """Live, rest, live again, as long as it is wanted. Runs until cancelled or retired."""
-        while not self._is_leaving:
-            if self._is_wanted:
-                self._is_called = False
-                end = await self._live()
-                # A life that a command ended is followed by what is wanted now, without a rest.
-                if self._is_wanted and not self._is_ended:
-                    await self._rest(end)
-            # Said again after each ring: it may have been wanted in between, and somebody waits for this word.
-            elif self.status.phase is not Phase.STOPPED:
-                await self._standing.move(ServerState.DISABLED, Phase.STOPPED, self._why_not, pid=None, next_retry=None)
-            else:
-                await self._bell.wait()
+        try:
+            while not self._is_leaving:
+                if self._is_wanted:
+                    self._is_called = False
+                    end = await self._live()
+                    # A life that a command ended is followed by what is wanted now, without a rest.
+                    if self._is_wanted and not self._is_ended:
+                        await self._rest(end)
+                # Said again after each ring: it may have been wanted in between, and somebody waits for this word.
+                elif self.status.phase is not Phase.STOPPED:
+                    await self._standing.move(
+                        ServerState.DISABLED, Phase.STOPPED, self._why_not, pid=None, next_retry=None
+                    )
+                else:
+                    await self._bell.wait()
+        finally:
+            self._is_gone = True
+            self._standing.nudge()
 
     async def _live(self) -> Exit:
         """One life: queue, connect, list, serve, end (S108). Returns when nothing of it lives, caches too (S115)."""
@@ -266,7 +273,7 @@ class Child:
             # It may still be at rest, when it was unwanted for a moment only.
             self._is_wanted = self._is_called = True
             await self._standing.move(ServerState.PENDING, Phase.QUEUED, "queued", error=None, attempt=0)
-            self._ring()
+            self._bell.ring()
 
     async def disable(self, reason: str) -> None:
         """Want it no more, and wait until nothing of it lives; sticks whatever it is doing (S128)."""
@@ -283,17 +290,17 @@ class Child:
         self._is_wanted, self._why_not = False, reason
         if self.status.phase is not Phase.STOPPED:
             self._end_life()
-            self._ring()
+            self._bell.ring()
 
     async def wait_stopped(self) -> None:
         """Wait until nothing of it lives, it is wanted again, or another child has its name. Cancellation: safe."""
-        while not (self._is_wanted or self._is_retired) and self.status.phase is not Phase.STOPPED:
+        while not (self._is_wanted or self._is_gone) and self.status.phase is not Phase.STOPPED:
             await self._standing.moved()
 
     async def retire(self, drain: float) -> None:
         """Let calls in flight end, for at most `drain` seconds, while new ones wait for the successor; then fail them.
 
-        Then its task ends; after that `retired` is to be called.
+        Returns when its task has ended. Whoever waits for it looks for its successor.
         """
         connection = self.connection
         if connection is not None and connection.is_open:
@@ -307,12 +314,9 @@ class Child:
                 await self._standing.move(ServerState.PENDING, Phase.STOPPING, "reload")
         self._is_leaving = True
         self._end_life()
-        self._ring()
-
-    def retired(self) -> None:
-        """Nothing of it lives any more: whoever waits for it looks again."""
-        self._is_retired = True
-        self._standing.nudge()
+        self._bell.ring()
+        while not self._is_gone:
+            await self._standing.moved()
 
     @property
     def is_held(self) -> bool:
@@ -328,7 +332,7 @@ class Child:
         self._is_called = True
         self._end_life()
         await self._standing.move(ServerState.PENDING, Phase.QUEUED, "restart", next_retry=None, attempt=0)
-        self._ring()
+        self._bell.ring()
 
     async def ensure(self) -> Connection:
         """Bring it up if it may be, joining what is under way (S113, S125).
@@ -338,7 +342,7 @@ class Child:
                 failures its cause is a `GaveUp` that lists them.
         """
         has_called = False
-        while not self._is_retired:
+        while not self._is_gone:
             match self.status.state:
                 case ServerState.CONNECTED if self.connection is not None and self.connection.is_open:
                     return self.connection
@@ -347,7 +351,7 @@ class Child:
                 case ServerState.FAILED if not has_called and self._may_start():
                     has_called = self._is_called = True
                     await self._standing.move(ServerState.PENDING, Phase.QUEUED, "called", next_retry=None)
-                    self._ring()
+                    self._bell.ring()
                 case _:
                     break
         raise self._standing.not_ready() from self._given_up()
@@ -379,10 +383,6 @@ class Child:
     def _connect_timeout(self) -> float:
         own = self.spec.connect_timeout
         return self._settings.connect_timeout if own is None else own
-
-    def _ring(self) -> None:
-        bell, self._bell = self._bell, trio.Event()
-        bell.set()
 
     def __repr__(self) -> str:
         status = self.status

@@ -133,15 +133,14 @@ class Registry:
         self._watchers: set[Watcher] = set()
         # Servers that somebody awaits, until they have been tried: their names.
         self._awaited: set[str] = set()
-        # Whether `run` was left: nothing changes any more.
-        self._is_over = False
-        self._published = trio.Event()
+        # Rung at each publication; over when `run` was left: nothing changes any more.
+        self._published = Bell()
 
     @contextmanager
     def watch(self) -> Iterator[Watcher]:
         """Watch all changes of status while the block runs."""
         watcher = Watcher()
-        if self._is_over:
+        if self._published.is_over:
             watcher.end()
         self._watchers.add(watcher)
         try:
@@ -151,9 +150,9 @@ class Registry:
 
     async def wait_published(self) -> None:
         """Wait for the next publication. Raises `ActorGone` when there will be none. Cancellation: safe."""
-        if not self._is_over:
+        if not self._published.is_over:
             await self._published.wait()
-        if self._is_over:
+        if self._published.is_over:
             raise ActorGone(actor=self.mailbox.actor)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -171,8 +170,7 @@ class Registry:
                         envelope.resolve()
                 if self._touched:  # applied in a window that did not end
                     self._publish()
-                self._is_over = True
-                self._published.set()
+                self._published.end()
                 for watcher in self._watchers:
                     watcher.end()
 
@@ -262,8 +260,7 @@ class Registry:
             connections=dict(self._connections),
             listings=dict(self._listings),
         )
-        self._published.set()
-        self._published = trio.Event()
+        self._published.ring()
 
 
 def _counted(status: ServerStatus, listing: Listing | None) -> ServerStatus:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from mcp_actors.actors.bell import Bell
 from mcp_actors.actors.lifecycle import Phase, ServerState, ServerStatus, advance
 from mcp_actors.actors.messages import StatusChanged
 from mcp_actors.actors.telling import remedy_for
@@ -35,8 +36,8 @@ class Standing:
         self.last_remedy: str | None = None
         self._spec = spec
         self._registry = registry
-        # Set and replaced at each move.
-        self._moved = trio.Event()
+        # Rung at each move.
+        self._moved = Bell()
 
     async def move(
         self,
@@ -58,13 +59,12 @@ class Standing:
         """
         changes["remedy"] = remedy_for(reason, self._spec, self.last_remedy)
         self.status = advance(self.status, state, phase, reason, now=trio.current_time(), **changes)
-        self.nudge()
+        self._moved.ring()
         await self._registry.tell(StatusChanged(self.status, connection))
 
     def nudge(self) -> None:
         """Have whoever waits look again."""
-        moved, self._moved = self._moved, trio.Event()
-        moved.set()
+        self._moved.ring()
 
     async def moved(self) -> None:
         """Wait for the next move or nudge. Cancellation: safe."""

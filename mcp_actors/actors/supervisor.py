@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 import trio
-from attrs import evolve, field
+from attrs import evolve
 
 from mcp_actors.actors.child import Child
 from mcp_actors.actors.mailbox import Envelope, Mailbox
@@ -62,14 +62,6 @@ __all__ = ["Supervisor"]
 MAILBOX_SIZE: Final = 64
 
 
-@define(eq=False)
-class _Tended:
-    """A child; `gone` is set when its task has ended."""
-
-    child: Child
-    gone: trio.Event = field(factory=trio.Event)
-
-
 class Supervisor:
     """The actor that owns the children. It starts them all at once, however many; permits hold them back (S106)."""
 
@@ -97,7 +89,7 @@ class Supervisor:
         # Policy: gives the spec back, disabled where it may not run. The one way in for every source (S060, fault 29).
         self._admit = admit
         # Name -> its child; removed children are gone from here at once.
-        self._tended: dict[str, _Tended] = {}
+        self._children: dict[str, Child] = {}
         # Name -> what should run under it, None: nothing; until somebody has its turn (rule 4).
         self._wishes: dict[str, ServerSpec | None] = {}
         # Name -> set when whoever replaces or removes its child is done.
@@ -125,8 +117,8 @@ class Supervisor:
                         self._note(envelope.message)
                         self._nursery.start_soon(self._handle, envelope)
             finally:
-                for tended in self._tended.values():
-                    tended.child.listening.end()
+                for child in self._children.values():
+                    child.listening.end()
 
     async def _adopt(self, spec: ServerSpec, old: Child | None = None) -> None:
         spec = self._admit(spec)
@@ -141,16 +133,9 @@ class Supervisor:
             first_generation=0 if old is None else old.status.generation,
             listening=None if old is None else old.listening,
         )
-        tended = _Tended(child)
-        self._tended[spec.name] = tended
+        self._children[spec.name] = child
         await self._registry.tell(StatusChanged(child.status))
-        self._nursery.start_soon(self._tend, tended)
-
-    async def _tend(self, tended: _Tended) -> None:
-        try:
-            await tended.child.run()
-        finally:
-            tended.gone.set()
+        self._nursery.start_soon(child.run)
 
     async def _handle(self, envelope: Envelope[SupervisorMessage]) -> None:
         with envelope:
@@ -186,11 +171,11 @@ class Supervisor:
             case EnableServer(name):
                 await (await self._settled(name)).enable()
             case DisableServer(name, reason):
-                await self._find(name).child.disable(reason)
+                await self._find(name).disable(reason)
             case EnsureConnected(name):
                 return await self._ensure(name)
             case Stop():
-                children = [tended.child for tended in self._tended.values()]
+                children = list(self._children.values())
                 for child in children:  # all at once
                     child.shut_down()
                 for child in children:
@@ -201,15 +186,15 @@ class Supervisor:
         await self._registry.tell(Reorder(wanted.order))
         async with trio.open_nursery() as changing:
             for name in wanted.removed:
-                if name in self._tended:
+                if name in self._children:
                     changing.start_soon(self._fulfil, name)
                 else:
                     self._wishes.pop(name, None)
             for spec in wanted.put:
-                if spec.name in self._tended:
+                if spec.name in self._children:
                     changing.start_soon(self._fulfil, spec.name, wanted.drain)
             for spec in wanted.put:  # new ones queue in order
-                if spec.name not in self._tended:
+                if spec.name not in self._children:
                     await self._fulfil(spec.name)
 
     async def _fulfil(self, name: str, drain: float = 0.0) -> None:
@@ -219,15 +204,15 @@ class Supervisor:
         if name not in self._wishes:
             return
         spec = self._wishes.pop(name)
-        old = self._find(name) if spec is None else self._tended.get(name)
+        old = self._find(name) if spec is None else self._children.get(name)
         self._turns[name] = done = trio.Event()
         try:
             if old is not None:
                 if spec is None:
-                    await old.child.disable("removed")
-                await self._end(old, drain)
+                    await old.disable("removed")
+                await old.retire(drain)
             if spec is None:
-                self._tended.pop(name).child.listening.end()
+                self._children.pop(name).listening.end()
                 await self._registry.tell(ServerRemoved(name))
             elif not self._is_stopping:
                 await self._replace(old, spec)
@@ -235,22 +220,16 @@ class Supervisor:
             del self._turns[name]
             done.set()
 
-    async def _replace(self, old: _Tended | None, spec: ServerSpec) -> None:
-        if old is not None and old.child.is_held and spec.is_enabled:
+    async def _replace(self, old: Child | None, spec: ServerSpec) -> None:
+        if old is not None and old.is_held and spec.is_enabled:
             spec = evolve(spec, is_enabled=False, disabled_reason="user")  # sticks (S128)
-        await self._adopt(spec, None if old is None else old.child)
-
-    async def _end(self, tended: _Tended, drain: float) -> None:
-        """End a child for good. Whoever waits for it meets its successor, or learns that there is none."""
-        await tended.child.retire(drain)
-        await tended.gone.wait()
-        tended.child.retired()
+        await self._adopt(spec, old)
 
     async def _settled(self, name: str) -> Child:
         """The child of this name, once nobody replaces it. Raises `UnknownServer`."""
         while (other := self._turns.get(name)) is not None:
             await other.wait()
-        return self._find(name).child
+        return self._find(name)
 
     async def _ensure(self, name: str) -> Connection:
         while True:
@@ -259,14 +238,14 @@ class Supervisor:
                 return await child.ensure()
             except ServerNotReady:
                 # It may have been replaced meanwhile: then its successor is asked.
-                if name not in self._turns and self._find(name).child is child:
+                if name not in self._turns and self._find(name) is child:
                     raise
 
     @contextmanager
     def paused(self, name: str) -> Iterator[None]:
         """Stop the clock of a server's connect in progress, if any, while the block runs: a person is asked (S202)."""
-        tended = self._tended.get(name)
-        clock = trio.CancelScope() if tended is None else tended.child.clock
+        child = self._children.get(name)
+        clock = trio.CancelScope() if child is None else child.clock
         left = clock.deadline - trio.current_time()
         clock.deadline = math.inf
         try:
@@ -275,12 +254,12 @@ class Supervisor:
             if left != math.inf:  # else it was stopped already
                 clock.deadline = trio.current_time() + left
 
-    def _find(self, name: str) -> _Tended:
+    def _find(self, name: str) -> Child:
         try:
-            return self._tended[name]
+            return self._children[name]
         except KeyError:
-            raise unknown_server(name, self._tended) from None
+            raise unknown_server(name, self._children) from None
 
     def __repr__(self) -> str:
         connecting = {batch.value: limiter.borrowed_tokens for batch, limiter in self.permits.items()}
-        return f"<Supervisor {len(self._tended)} children | connecting: {connecting}>"
+        return f"<Supervisor {len(self._children)} children | connecting: {connecting}>"
