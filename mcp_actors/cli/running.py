@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from mcp_actors.actors.registry import StatusChange
     from mcp_actors.cli.fleet import Plan
     from mcp_actors.cli.options import GlobalOptions
-    from mcp_actors.fleet.configured import Fleet
     from mcp_actors.fleet.running import Runtime
 
 __all__ = ["change_line", "configure_run", "login_notice", "run_run"]
@@ -105,7 +104,7 @@ async def _reload_on_hangup(runtime: Runtime, nursery: trio.Nursery) -> None:
                 nursery.start_soon(_reload, runtime)
 
 
-async def _reload(runtime: Fleet) -> None:
+async def _reload(runtime: Runtime) -> None:
     from mcp_actors.fleet.reloading import reload
 
     before = {str(problem) for problem in runtime.problems}

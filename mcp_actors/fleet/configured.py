@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import trio
 from attrs import evolve
@@ -25,29 +25,10 @@ from mcp_actors.files.loading import ConfigLike, LoadedConfig, load_any, with_re
 from mcp_actors.tools.naming import normalise_server, server_prefix, unknown_server
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from mcp_actors.actors.lifecycle import ServerStatus
-
-__all__ = ["Configured", "Fleet"]
+    from collections.abc import Callable
 
 
-class Fleet(Protocol):
-    """As much of the runtime as whoever changes the configuration needs."""
-
-    configured: Configured
-
-    @property
-    def problems(self) -> Sequence[ConfigError]:
-        """What is wrong with the configuration."""
-        ...
-
-    def status(self) -> Mapping[str, ServerStatus]:
-        """Server name -> its status."""
-        ...
-
-    async def carry_out(self, changes: Applied, drain: float | None = None) -> None:
-        """Do what `Configured.take` said; calls in flight have `drain` seconds, None: as the settings say."""
+__all__ = ["Configured"]
 
 
 class Configured:

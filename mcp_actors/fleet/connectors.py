@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_actors.config.changes import Applied
-    from mcp_actors.fleet.configured import Fleet
+    from mcp_actors.fleet.running import Runtime
 
 __all__ = ["ConnectorSource", "HttpConnectorSource", "join_connectors"]
 
@@ -116,7 +116,7 @@ def _remote_only(reading: SourceReading) -> SourceReading:
     return evolve(reading, specs=tuple(kept), problems=tuple(problems))
 
 
-async def join_connectors(runtime: Fleet, source: ConnectorSource) -> Applied:
+async def join_connectors(runtime: Runtime, source: ConnectorSource) -> Applied:
     """Ask a source and let its servers join the fleet; what it said before is replaced.
 
     To be run beside the fleet: ``nursery.start_soon(join_connectors, runtime, source)``. A failure is a problem of the

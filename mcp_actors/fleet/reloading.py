@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
     from types import ModuleType
 
-    from mcp_actors.fleet.configured import Fleet
+    from mcp_actors.fleet.running import Runtime
 
 __all__ = ["DEBOUNCE", "keep_reloading", "reload", "take_prints", "watched_files"]
 
@@ -51,7 +51,7 @@ RUST_TIMEOUT: Final = 200
 Print: TypeAlias = "tuple[int, int, int, int] | None"
 
 
-async def reload(runtime: Fleet) -> Applied:
+async def reload(runtime: Runtime) -> Applied:
     """Read the configuration again and apply it. See `Runtime.reload`.
 
     Cancellation:
@@ -80,12 +80,12 @@ async def reload(runtime: Fleet) -> Applied:
 
 
 async def keep_reloading(
-    runtime: Fleet,
+    runtime: Runtime,
     *,
     interval: float = POLL_INTERVAL,
     debounce: float = DEBOUNCE,
     is_polling: bool = False,
-    then: Callable[[Fleet], Awaitable[object]] = reload,
+    then: Callable[[Runtime], Awaitable[object]] = reload,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Reload whenever a file that counts changes. Runs until cancelled; reports started when it watches.
@@ -124,7 +124,7 @@ async def keep_reloading(
                     nursery.start_soon(then, runtime)
 
 
-def watched_files(runtime: Fleet) -> tuple[Path, ...]:
+def watched_files(runtime: Runtime) -> tuple[Path, ...]:
     """The files that count: those that were read, and those that would be if they were there. Blocking."""
     configured = runtime.configured
     places = Places.of(configured.environ)
@@ -156,11 +156,11 @@ def _print_of(path: Path) -> Print:
     return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
-async def _look(runtime: Fleet) -> dict[Path, Print]:
+async def _look(runtime: Runtime) -> dict[Path, Print]:
     return await trio.to_thread.run_sync(lambda: take_prints(watched_files(runtime)))
 
 
-async def _quiet(runtime: Fleet, seen: dict[Path, Print], debounce: float) -> dict[Path, Print]:
+async def _quiet(runtime: Runtime, seen: dict[Path, Print], debounce: float) -> dict[Path, Print]:
     """Wait until nothing changes any more (rule 3). Returns what the files look like then."""
     with trio.move_on_after(max(MAX_BURST, debounce)):
         while True:
@@ -187,7 +187,7 @@ class _Bell:
         self._event = trio.Event()
 
 
-async def _ring_on_events(watchfiles: ModuleType, runtime: Fleet, bell: _Bell) -> None:
+async def _ring_on_events(watchfiles: ModuleType, runtime: Runtime, bell: _Bell) -> None:
     """Ring when the file system tells of a change. Ends when it cannot: then it is looked at often."""
     try:
         while True:
@@ -210,7 +210,7 @@ async def _ring_on_events(watchfiles: ModuleType, runtime: Fleet, bell: _Bell) -
         bell.is_rung_by_events = False
 
 
-def _directories(runtime: Fleet) -> frozenset[Path]:
+def _directories(runtime: Runtime) -> frozenset[Path]:
     """The directories to watch for these files: where they are or will be, as far as it exists, and what links lead to.
 
     Blocking.

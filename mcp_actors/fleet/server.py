@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from mcp_actors.errors import LocalProtocolError, UnknownServer
 from mcp_actors.protocol.features import missing_capability
@@ -24,19 +24,18 @@ if TYPE_CHECKING:
     from mcp_actors.actors.connection import Connection
     from mcp_actors.actors.lifecycle import ServerStatus
     from mcp_actors.actors.listening import LogWatcher, ResourceWatcher
-    from mcp_actors.actors.registry import Snapshot
     from mcp_actors.actors.slots import ProgressCallback
-    from mcp_actors.auth.desk import AuthDesk
     from mcp_actors.auth.driving import Prompter
     from mcp_actors.auth.status import AuthStatus
     from mcp_actors.config.specs import ServerSpec
+    from mcp_actors.fleet.running import Runtime
     from mcp_actors.fleet.skills import LoadedSkill
     from mcp_actors.jsontypes import JsonObject
-    from mcp_actors.tools.catalog import Catalog, Tool
+    from mcp_actors.tools.catalog import Tool
     from mcp_actors.tools.items import Prompt, Resource, ResourceTemplate
     from mcp_actors.tools.skills import Skill
 
-__all__ = ["Fleet", "RefreshOutcome", "Refreshed", "Server"]
+__all__ = ["RefreshOutcome", "Refreshed", "Server"]
 
 
 class RefreshOutcome(enum.StrEnum):
@@ -64,37 +63,6 @@ class Refreshed:
     error: str | None = None
 
 
-class Fleet(Protocol):
-    """What a `Server` needs of the runtime; see `Runtime` for each."""
-
-    @property
-    def snapshot(self) -> Snapshot: ...
-
-    @property
-    def catalog(self) -> Catalog: ...
-
-    def status(self) -> Mapping[str, ServerStatus]: ...
-
-    @property
-    def desk(self) -> AuthDesk: ...
-
-    async def restart(self, name: str) -> None: ...
-
-    async def connection(self, server: str) -> Connection: ...
-
-    async def reach(self, server: str, timeout: float | None) -> tuple[Connection, float | None]: ...
-
-    async def request(
-        self,
-        server: str,
-        method: str,
-        params: JsonObject | None = None,
-        *,
-        timeout: float | None = None,
-        progress: ProgressCallback | None = None,
-    ) -> bytes: ...
-
-
 class Server:
     """One server of a running fleet. Made by `Runtime.server`.
 
@@ -103,7 +71,7 @@ class Server:
     `LocalProtocolError` (fault 69).
     """
 
-    def __init__(self, runtime: Fleet, spec: ServerSpec) -> None:
+    def __init__(self, runtime: Runtime, spec: ServerSpec) -> None:
         self.name = spec.name
         self._spec = spec
         self._runtime = runtime

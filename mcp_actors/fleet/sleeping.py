@@ -28,7 +28,7 @@ from mcp_actors.errors import ActorGone
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcp_actors.fleet.configured import Fleet
+    from mcp_actors.fleet.running import Runtime
 
 __all__ = ["keep_awake", "renew", "seconds_slept"]
 
@@ -54,7 +54,7 @@ def seconds_slept() -> float:
     return 0.0
 
 
-async def renew(runtime: Fleet) -> tuple[str, ...]:
+async def renew(runtime: Runtime) -> tuple[str, ...]:
     """Give each server that is reached over a network a new connection; for when the network is another one.
 
     Calls in flight have `DRAIN` seconds to end and fail then; new ones wait for the new connection. Returns the names,
@@ -80,7 +80,7 @@ async def renew(runtime: Fleet) -> tuple[str, ...]:
 
 
 async def keep_awake(
-    runtime: Fleet,
+    runtime: Runtime,
     *,
     slept: Callable[[], float] = seconds_slept,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import trio
 from attrs import field
@@ -26,11 +26,10 @@ from mcp_actors.values import define
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mcp_actors.actors.registry import Snapshot
-    from mcp_actors.fleet.configured import Configured
     from mcp_actors.fleet.opener import Opener
+    from mcp_actors.fleet.running import Runtime
 
-__all__ = ["Fleet", "Waker"]
+__all__ = ["Waker"]
 
 logger = logging.getLogger("mcp_actors.runtime")
 
@@ -38,24 +37,11 @@ logger = logging.getLogger("mcp_actors.runtime")
 INTERVAL: Final = 1.0
 
 
-class Fleet(Protocol):
-    """What waking needs of the runtime; see `Runtime` for each."""
-
-    configured: Configured
-
-    @property
-    def snapshot(self) -> Snapshot: ...
-
-    async def wait_published(self) -> Snapshot: ...
-
-    async def restart(self, name: str) -> None: ...
-
-
 @define(eq=False)
 class Waker:
     """Looks for logins on behalf of one runtime."""
 
-    _fleet: Fleet
+    _runtime: Runtime
     _opener: Opener
     # What the file of rule 2 looked like when a server's login was last looked for. Server name -> moment in ns.
     _seen: dict[str, int] = field(factory=dict, init=False)
@@ -69,9 +55,9 @@ class Waker:
         task_status.started()
         with suppress(ActorGone):  # the registry was left while a file was looked at: the runtime ends
             while self._opener.state_dir is not None:
-                waiting = [name for name in self._fleet.snapshot.servers if self._is_waiting(name)]
+                waiting = [name for name in self._runtime.snapshot.servers if self._is_waiting(name)]
                 if not waiting:
-                    await self._fleet.wait_published()
+                    await self._runtime.wait_published()
                     continue
                 await trio.sleep(INTERVAL)
                 now = await self._moment()
@@ -96,7 +82,7 @@ class Waker:
                 return
             login = None
             with suppress(McpActorsError):  # what is wrong with it was said when the server was tried
-                login = await self._opener.desk.newest(self._fleet.configured.find(name))
+                login = await self._opener.desk.newest(self._runtime.configured.find(name))
             if now is not None:
                 self._seen[name] = now
             if login is None or login == self._tried.get(name):
@@ -104,10 +90,10 @@ class Waker:
             self._tried[name] = login
             logger.info("[MCP:%s] starts again: somebody signed in", name)
             with suppress(McpActorsError):  # it was removed meanwhile
-                await self._fleet.restart(name)
+                await self._runtime.restart(name)
 
     def _is_waiting(self, name: str) -> bool:
-        status, spec = self._fleet.snapshot.servers.get(name), self._fleet.configured.specs.get(name)
+        status, spec = self._runtime.snapshot.servers.get(name), self._runtime.configured.specs.get(name)
         is_remote = spec is not None and isinstance(spec.target, RemoteTarget)
         return is_remote and status is not None and status.state is ServerState.NEEDS_AUTH
 
