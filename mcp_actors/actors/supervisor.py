@@ -43,7 +43,6 @@ from mcp_actors.actors.messages import (
 from mcp_actors.config.specs import Batch
 from mcp_actors.errors import McpActorsError, ServerNotReady
 from mcp_actors.tools.naming import unknown_server
-from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
