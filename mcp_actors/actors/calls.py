@@ -24,7 +24,7 @@ from mcp_actors.errors import McpActorsError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from mcp_actors.actors.slots import ProgressCallback
+    from mcp_actors.actors.slots import OpenSlot, ProgressCallback
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.protocol.clocks import CallTimeouts
     from mcp_actors.protocol.session import Session
@@ -115,6 +115,32 @@ class Calls:
             if slot.is_open:
                 self._withdraw(request_id, slot, "cancelled by the caller")
 
+    async def begin(self, method: str, params: JsonObject, slot: OpenSlot, *, is_resend: bool = False) -> None:
+        """Send a request that stays open, without a deadline; nobody waits for its end, which the slot tells.
+
+        For modern servers: their wire session is never renewed.
+
+        Raises:
+            McpActorsError: it could not be sent; the slot may have been told so.
+
+        Cancellation:
+            Safe. Whoever gives up on it withdraws it, or ends the wire.
+        """
+        if self._error is not None:
+            raise evolve(self._error)
+        frame = self._session.request(method, params, slot, is_resend=is_resend)
+        slot.request_id = frame.request_id
+        if self._transport.is_exchange:
+            self._nursery.start_soon(self._run_exchange, frame, slot)
+        else:
+            await self._transport.send(frame)
+        slot.is_sent = True
+
+    def withdraw(self, slot: OpenSlot) -> None:
+        """Give up on what was begun; the slot is not told."""
+        if slot.request_id is not None:
+            self._withdraw(slot.request_id, slot, "cancelled by the caller")
+
     def hold(self) -> None:
         """Let new requests wait: a wire session is being renewed."""
         if self._gate is None:
@@ -128,8 +154,8 @@ class Calls:
 
     async def _run_exchange(self, frame: Frame, slot: Slot) -> None:
         with trio.CancelScope() as slot.exchange:
-            if not slot.is_open:
-                return
+            if frame.request_id is None or not self._session.is_waiting(frame.request_id):
+                return  # failed or withdrawn before it began
             try:
                 await self._transport.send(frame)
             except McpActorsError as error:

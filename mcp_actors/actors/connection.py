@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.protocol.clocks import CallTimeouts
     from mcp_actors.protocol.events import Event
-    from mcp_actors.protocol.listening import ListenFilter
     from mcp_actors.protocol.types import ServerInfo
     from mcp_actors.transports.base import Transport
 
@@ -137,7 +136,7 @@ class Connection:
             wire, info = await self._open_wire(Era.LEGACY)
             assert info is not None, "a pinned era is not probed"
         self.info = info
-        self.listening.begin(life, wire, info)
+        await self.listening.begin(life, wire, info)
         if wire.transport.kind in PINGED and info.era is Era.LEGACY:
             pace = {"interval": self._settings.ping_interval, "timeout": self._settings.ping_timeout}
             life.start_soon(partial(keep_pinging, wire, self._strikes, **pace))
@@ -198,9 +197,9 @@ class Connection:
             self._is_renewing = True
             self._life.start_soon(self._renew, self._wire)
 
-    def listens_to(self, honoured: ListenFilter) -> None:
+    def listens(self) -> None:
         """From now on nothing is missed; what changed before is fetched."""
-        self.listening.acknowledged(honoured, self.lists)
+        self.listening.acknowledged(self.lists)
 
     def heard(self, event: Event[Slot]) -> None:
         """Pass on log messages, and that a page is done; nobody here waits for more."""

@@ -13,34 +13,23 @@ Rules.
 
 from __future__ import annotations
 
-import logging
-import random
 from collections import deque
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-import trio
 from attrs import field
 
 from mcp_actors.actors.bell import Bell
-from mcp_actors.errors import LocalProtocolError, McpActorsError
-from mcp_actors.protocol.clocks import CallTimeouts
-from mcp_actors.protocol.features import AskForLevel, NoLevels, StampLevel, plan_log_level
+from mcp_actors.actors.subscriber import Subscriber, ask_for_level
+from mcp_actors.errors import LocalProtocolError
 from mcp_actors.protocol.jsonrpc import encode
-from mcp_actors.protocol.listening import (
-    LISTEN,
-    PROOF,
-    Again,
-    ListenFilter,
-    covers_uri,
-    decide_relisten,
-    plan_listening,
-)
-from mcp_actors.protocol.types import Era
+from mcp_actors.protocol.listening import ListenFilter, covers_uri
 from mcp_actors.values import define
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
+
+    import trio
 
     from mcp_actors.actors.lists import Lists
     from mcp_actors.actors.wire import Wire
@@ -49,14 +38,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Listening", "LogWatcher", "ResourceWatcher"]
 
-logger = logging.getLogger("mcp_actors.connection")
-
 LISTS: Final = frozenset({"tools", "prompts", "resources"})
 # Of one watcher, unread: a server decides how many URIs lie below a watched one, and how long each is.
 MAX_URI_CHARS: Final = 1024 * 1024
 MAX_LOG_MESSAGES: Final = 1000
 MAX_LOG_BYTES: Final = 4 * 1024 * 1024
-SUBSCRIBE_TIMEOUTS: Final = CallTimeouts(wall=30.0)
 
 
 @define(eq=False)
@@ -147,24 +133,19 @@ class Listening:
         self._watchers: dict[str, set[ResourceWatcher]] = {}
         self._log_watchers: set[LogWatcher] = set()
         # The least severe log message that is wanted; None: nobody asked.
-        self._log_level: str | None = None
-        # Whether this wire session knows it.
-        self._is_level_known = False
-        # Modern: what was asked for, and what of it the server will not tell; live on its age.
-        self._asked_for = ListenFilter()
-        self.unheard = ListenFilter()
-        # Whether nobody listened for a while: then the next acknowledgement is followed by a fetch.
-        self._has_gap = False
-        # Legacy: what this wire session is subscribed to.
-        self._subscribed: set[str] = set()
-        # Starts `_ask` on the connection that there is; nobody is asked before the first.
-        self._start: Callable[[], None] = _nobody
-        # Whether `_ask` runs.
-        self._is_asking = False
-        # Rung when what is wanted changed.
-        self._bell = trio.Event()
-        # The open ``subscriptions/listen``; cancelled to open another.
-        self._open = trio.CancelScope()
+        self.log_level: str | None = None
+        # Asks the server over the connection that there is, or was last; None before the first.
+        self._subscriber: Subscriber | None = None
+
+    @property
+    def wanted(self) -> ListenFilter:
+        """What somebody wants to hear of."""
+        return ListenFilter(LISTS, frozenset(self._watchers))
+
+    @property
+    def are_any(self) -> bool:
+        """Whether anybody wants more than every server tells unasked."""
+        return bool(self._watchers) or self.log_level is not None
 
     @contextmanager
     def watch(self, uri: str) -> Iterator[ResourceWatcher]:
@@ -173,14 +154,14 @@ class Listening:
         if self._is_over:
             watcher.end()
         self._watchers.setdefault(uri, set()).add(watcher)
-        self.again()
+        self._ask_again()
         try:
             yield watcher
         finally:
             self._watchers[uri].discard(watcher)
             if not self._watchers[uri]:
                 del self._watchers[uri]
-                self.again()
+                self._ask_again()
 
     @contextmanager
     def watch_log(self) -> Iterator[LogWatcher]:
@@ -213,17 +194,10 @@ class Listening:
             LocalProtocolError: there is no such level, or the server has none.
             McpActorsError: the server refused.
         """
-        await self._ask_for_level(level, wire, info)
-        self._log_level, self._is_level_known = level, True
-
-    async def _ask_for_level(self, level: str, wire: Wire, info: ServerInfo) -> None:
-        match plan_log_level(level, info):
-            case AskForLevel(method, params):
-                await wire.calls.ask(method, params, timeouts=SUBSCRIBE_TIMEOUTS)
-            case StampLevel(stamped):
-                wire.session.stamp_log_level(stamped)
-            case NoLevels(reason):
-                raise LocalProtocolError(server=wire.server, reason=reason)
+        await ask_for_level(level, wire, info)
+        self.log_level = level
+        if self._subscriber is not None:
+            self._subscriber.is_level_known = True
 
     def resource_updated(self, uri: str) -> None:
         """Tell who watches this resource, or one that it is below."""
@@ -232,96 +206,25 @@ class Listening:
                 for watcher in watchers:
                     watcher.notice(uri)
 
-    def acknowledged(self, honoured: ListenFilter, lists: Lists) -> None:
-        """Learn what a server will tell of; whatever changed while nobody listened is fetched now (F02)."""
-        self.unheard = self._asked_for - honoured
-        if self._has_gap:
-            self._has_gap = False
+    async def begin(self, life: trio.Nursery, wire: Wire, info: ServerInfo) -> None:
+        """Ask this server for what is wanted, and again whenever that changes. Waits for no answer."""
+        self._subscriber = Subscriber(self, life, wire, info)
+        await self._subscriber.begin()
+
+    def acknowledged(self, lists: Lists) -> None:
+        """Learn that the server listens; whatever changed while nobody did is fetched now (F02)."""
+        if self._subscriber is not None and self._subscriber.has_gap:
+            self._subscriber.has_gap = False
             lists.mark_all()
 
     def renewed(self) -> None:
         """The server began a new wire session and knows of nothing."""
-        self._subscribed.clear()
-        self._is_level_known = False
-        self.again()
+        if self._subscriber is not None:
+            self._subscriber.renewed()
 
-    def begin(self, life: trio.Nursery, wire: Wire, info: ServerInfo) -> None:
-        """Ask this server for what is wanted, and again whenever that changes. Runs in `life`, while there is need."""
-        self._subscribed.clear()
-        self._is_level_known = self._has_gap = self._is_asking = False
-
-        def start() -> None:
-            if wire.gone is None:
-                self._is_asking = True
-                life.start_soon(self._ask, wire, info)
-
-        self._start = start
-        # Legacy servers tell of their lists unasked.
-        if info.era is Era.MODERN or self._watchers or self._log_level is not None:
-            start()
-
-    def again(self) -> None:
-        """Ask anew: what is wanted changed."""
-        if self._is_asking:
-            self._bell.set()
-            self._open.cancel()
-        else:
-            self._start()
-
-    async def _ask(self, wire: Wire, info: ServerInfo) -> None:
-        """Ask for what is wanted, and again when that changes or ends; returns when there is nothing to ask for."""
-        failures = 0
-        while True:
-            self._bell = trio.Event()
-            if self._log_level is not None and not self._is_level_known:
-                await self._repeat_level(self._log_level, wire, info)
-            plan = plan_listening(ListenFilter(LISTS, frozenset(self._watchers)), info)
-            await self._subscribe(wire, set(plan.subscribe))
-            if plan.listen is None:
-                if self._bell.is_set():
-                    continue
-                break
-            self._asked_for = plan.listen
-            error: McpActorsError | None = None
-            begun = trio.current_time()
-            with trio.CancelScope() as self._open:
-                try:
-                    await wire.calls.ask(LISTEN, plan.listen.to_params(), timeouts=CallTimeouts())
-                except McpActorsError as lost:
-                    error = lost.with_traceback(None)  # it would hold this frame, and this frame it
-            self._has_gap = True
-            if self._open.cancelled_caught:
-                failures = 0
-                continue
-            if wire.gone is not None:
-                break
-            failures = 1 if trio.current_time() - begun >= PROOF else failures + 1
-            step = decide_relisten(error, failures, random.random())
-            if not isinstance(step, Again):
-                logger.debug("[MCP:%s] = listens no more: %s", wire.server, step.reason)
-                break
-            with trio.move_on_after(step.after):
-                await self._bell.wait()
-        self._is_asking = False
-
-    async def _repeat_level(self, level: str, wire: Wire, info: ServerInfo) -> None:
-        self._is_level_known = True
-        try:
-            await self._ask_for_level(level, wire, info)
-        except (McpActorsError, trio.TooSlowError) as error:
-            logger.debug("[MCP:%s] ! the log level was not taken: %s", wire.server, error)
-
-    async def _subscribe(self, wire: Wire, wanted: set[str]) -> None:
-        """Legacy: subscribe to what is new, unsubscribe from what nobody watches any more."""
-        old, new = self._subscribed - wanted, wanted - self._subscribed
-        steps = [("resources/unsubscribe", uri) for uri in sorted(old)]
-        steps += [("resources/subscribe", uri) for uri in sorted(new)]
-        self._subscribed = set(wanted)
-        for method, uri in steps:
-            try:
-                await wire.calls.ask(method, {"uri": uri}, timeouts=SUBSCRIBE_TIMEOUTS)
-            except (McpActorsError, trio.TooSlowError) as error:
-                logger.debug("[MCP:%s] ! %s failed: %s", wire.server, method, error)
+    def _ask_again(self) -> None:
+        if self._subscriber is not None:
+            self._subscriber.again()
 
 
 def _size_of(message: LogReceived) -> int:
@@ -329,7 +232,3 @@ def _size_of(message: LogReceived) -> int:
         return len(encode([message.level, message.logger, message.data]))
     except LocalProtocolError:  # nested as deeply as can just be read
         return MAX_LOG_BYTES
-
-
-def _nobody() -> None:
-    """There is no server to ask yet."""

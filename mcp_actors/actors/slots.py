@@ -17,8 +17,9 @@ from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from mcp_actors.protocol.events import ProgressReceived
+    from mcp_actors.protocol.types import RequestId
 
-__all__ = ["Progress", "ProgressCallback", "SendAgain", "Slot"]
+__all__ = ["OpenSlot", "Progress", "ProgressCallback", "SendAgain", "Slot"]
 
 
 @frozen
@@ -141,3 +142,22 @@ class Slot:
     def _withdraw(self, _: object) -> trio.lowlevel.Abort:
         self._task = None
         return trio.lowlevel.Abort.SUCCEEDED
+
+
+class OpenSlot(Slot):
+    """The slot of a request that stays open for long: no task waits at it, its end is told where it happens."""
+
+    __slots__ = ("_on_end", "request_id")
+
+    def __init__(self, on_end: Callable[[OpenSlot, BaseException | None], None]) -> None:
+        super().__init__()
+        # What it waits for; None before it was sent.
+        self.request_id: RequestId | None = None
+        # Told once: this slot, and why it failed; None where it was filled. Must not block or raise.
+        self._on_end = on_end
+
+    def report(self, event: ProgressReceived[Slot]) -> None:
+        """Nobody waits for progress."""
+
+    def _wake(self) -> None:
+        self._on_end(self, self._error)

@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from mcp_actors.actors.slots import Slot
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.protocol.events import Event
-    from mcp_actors.protocol.listening import ListenFilter
     from mcp_actors.protocol.types import Frame, Refusal, RequestId, ServerInfo
     from mcp_actors.transports.base import Transport
 
@@ -73,8 +72,8 @@ class Owner(Protocol):
     def resource_updated(self, uri: str) -> None:
         """A resource that somebody watches, or one below it, changed."""
 
-    def listens_to(self, honoured: ListenFilter) -> None:
-        """The server acknowledged a subscription, to this much of what was asked for (F01)."""
+    def listens(self) -> None:
+        """The server acknowledged a subscription (F01)."""
 
     def heard(self, event: Event[Slot]) -> None:
         """Something else that the server tells: for whoever wants to know."""
@@ -254,8 +253,8 @@ class Wire:
                 self._owner.list_changed(kind)
             case ResourceUpdated(uri):
                 self._owner.resource_updated(uri)
-            case ListenAcknowledged(_, honoured):
-                self._owner.listens_to(honoured)
+            case ListenAcknowledged():
+                self._owner.listens()
             case ListenHeard(_, notice):
                 self._take(notice)
             case ListenEnded(waiter):

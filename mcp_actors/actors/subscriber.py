@@ -1,0 +1,197 @@
+"""Owns how one connection is asked for what somebody listens to: at first, when that changes, and after a loss.
+
+What this is not: who listens, and to what (`listening`); nor the decision to ask again (`protocol.listening`).
+
+The rule: a task runs only while there is something to do. The open ``subscriptions/listen`` of a modern server has none
+of its own: its slot tells of its end.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from mcp_actors.actors.bell import Bell
+from mcp_actors.actors.slots import OpenSlot, SendAgain
+from mcp_actors.errors import LocalProtocolError, McpActorsError
+from mcp_actors.protocol.clocks import CallTimeouts
+from mcp_actors.protocol.features import AskForLevel, NoLevels, StampLevel, plan_log_level
+from mcp_actors.protocol.listening import LISTEN, PROOF, Again, decide_relisten, plan_listening
+from mcp_actors.protocol.types import Era
+
+if TYPE_CHECKING:
+    from mcp_actors.actors.listening import Listening
+    from mcp_actors.actors.wire import Wire
+    from mcp_actors.protocol.listening import ListenFilter
+    from mcp_actors.protocol.types import ServerInfo
+
+__all__ = ["Subscriber", "ask_for_level"]
+
+logger = logging.getLogger("mcp_actors.connection")
+
+SUBSCRIBE_TIMEOUTS: Final = CallTimeouts(wall=30.0)
+
+
+class Subscriber:
+    """Asks over one wire; `begin` first, then `again` at every change of what is wanted."""
+
+    __slots__ = (
+        "_bell",
+        "_failures",
+        "_info",
+        "_is_asking",
+        "_is_changed",
+        "_is_resend",
+        "_life",
+        "_open",
+        "_opened_at",
+        "_subscribed",
+        "_wire",
+        "_wishes",
+        "has_gap",
+        "is_level_known",
+    )
+
+    def __init__(self, wishes: Listening, life: trio.Nursery, wire: Wire, info: ServerInfo) -> None:
+        # What is wanted.
+        self._wishes = wishes
+        self._life = life
+        self._wire = wire
+        self._info = info
+        # Whether this wire session knows what log messages are wanted.
+        self.is_level_known = False
+        # Whether nobody listened for a while: then the next acknowledgement is followed by a fetch.
+        self.has_gap = False
+        # Legacy: what this wire session is subscribed to.
+        self._subscribed: set[str] = set()
+        # Modern: the open ``subscriptions/listen``, since when, and how many were lost in a row before.
+        self._open: OpenSlot | None = None
+        self._opened_at = 0.0
+        self._failures = 0
+        # Whether the next one follows a `SendAgain`.
+        self._is_resend = False
+        # Whether a task asks, or waits until it may.
+        self._is_asking = False
+        # Whether it has to ask anew; the bell tells it.
+        self._is_changed = False
+        self._bell = Bell()
+
+    async def begin(self) -> None:
+        """Ask for the first time; whatever takes an answer is left to a task."""
+        if self._info.era is Era.MODERN:
+            await self._ask()
+        elif self._wishes.are_any:  # legacy servers tell of their lists unasked
+            self._start()
+
+    def again(self) -> None:
+        """Ask anew: what is wanted changed."""
+        self._is_changed = True
+        self._bell.ring()
+        self._start()
+
+    def renewed(self) -> None:
+        """The server began a new wire session and knows of nothing."""
+        self._subscribed.clear()
+        self.is_level_known = False
+        self.again()
+
+    def _start(self, after: float = 0.0) -> None:
+        if not self._is_asking and self._wire.gone is None:
+            self._is_asking = True
+            self._life.start_soon(self._ask_after, after)
+
+    async def _ask_after(self, seconds: float) -> None:
+        """Ask after a pause, which a change ends."""
+        with trio.move_on_after(seconds):
+            while not self._is_changed:
+                await self._bell.wait()
+        await self._ask()
+
+    async def _ask(self) -> None:
+        """Ask for what is wanted. Waits for answers in legacy only."""
+        self._is_asking = self._is_changed = True
+        while self._is_changed:
+            self._is_changed = False
+            if self._open is not None:
+                self._withdraw(self._open)
+            level = self._wishes.log_level
+            if level is not None and not self.is_level_known:
+                await self._repeat_level(level)
+            plan = plan_listening(self._wishes.wanted, self._info)
+            await self._subscribe(set(plan.subscribe))
+            lost = None if plan.listen is None else await self._listen(plan.listen)
+        self._is_asking = False
+        if lost is not None and self._open is not None:
+            self._open.fail(lost)
+
+    async def _listen(self, wanted: ListenFilter) -> McpActorsError | None:
+        """Open a subscription; returns why it could not be asked for."""
+        self._open = OpenSlot(self._ended)
+        self._opened_at = trio.current_time()
+        is_resend, self._is_resend = self._is_resend, False
+        try:
+            await self._wire.calls.begin(LISTEN, wanted.to_params(), self._open, is_resend=is_resend)
+        except McpActorsError as lost:
+            return lost.with_traceback(None)  # it would hold this frame, and this frame it
+        return None
+
+    def _withdraw(self, slot: OpenSlot) -> None:
+        self._open, self._failures, self.has_gap = None, 0, True
+        self._wire.calls.withdraw(slot)
+
+    def _ended(self, slot: OpenSlot, error: BaseException | None) -> None:
+        """Learn that a subscription has ended, and why; None: the server ended it in order."""
+        if slot is not self._open:
+            return
+        self._open, self.has_gap = None, True
+        if isinstance(error, SendAgain):
+            self._is_resend = True
+            self.again()
+            return
+        if self._wire.gone is not None:
+            return
+        self._failures = 1 if trio.current_time() - self._opened_at >= PROOF else self._failures + 1
+        lost = error if isinstance(error, McpActorsError) else None
+        step = decide_relisten(lost, self._failures, random.random())
+        if isinstance(step, Again):
+            self._start(step.after)
+        else:
+            logger.debug("[MCP:%s] = listens no more: %s", self._wire.server, step.reason)
+
+    async def _repeat_level(self, level: str) -> None:
+        self.is_level_known = True
+        try:
+            await ask_for_level(level, self._wire, self._info)
+        except (McpActorsError, trio.TooSlowError) as error:
+            logger.debug("[MCP:%s] ! the log level was not taken: %s", self._wire.server, error)
+
+    async def _subscribe(self, wanted: set[str]) -> None:
+        """Legacy: subscribe to what is new, unsubscribe from what nobody watches any more."""
+        old, new = self._subscribed - wanted, wanted - self._subscribed
+        steps = [("resources/unsubscribe", uri) for uri in sorted(old)]
+        steps += [("resources/subscribe", uri) for uri in sorted(new)]
+        self._subscribed = wanted
+        for method, uri in steps:
+            try:
+                await self._wire.calls.ask(method, {"uri": uri}, timeouts=SUBSCRIBE_TIMEOUTS)
+            except (McpActorsError, trio.TooSlowError) as error:
+                logger.debug("[MCP:%s] ! %s failed: %s", self._wire.server, method, error)
+
+
+async def ask_for_level(level: str, wire: Wire, info: ServerInfo) -> None:
+    """Have this server send log messages of at least this level.
+
+    Raises:
+        LocalProtocolError: there is no such level, or the server has none.
+        McpActorsError: the server refused.
+    """
+    match plan_log_level(level, info):
+        case AskForLevel(method, params):
+            await wire.calls.ask(method, params, timeouts=SUBSCRIBE_TIMEOUTS)
+        case StampLevel(stamped):
+            wire.session.stamp_log_level(stamped)
+        case NoLevels(reason):
+            raise LocalProtocolError(server=wire.server, reason=reason)
