@@ -1,0 +1,123 @@
+"""How one connection is asked for what somebody listens to: what it sends when that changes, and when it is refused."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+from scripted_fleet import echo_server, spec
+from trio.testing import wait_all_tasks_blocked
+
+from mcp_actors.protocol.listening import LISTEN
+from mcp_actors.runtime import open_runtime
+from mcp_actors.testing.scripted import LEGACY_REVISIONS, MODERN_REVISIONS, ScriptedServer
+
+UNSUPPORTED_VERSION = -32022
+FAILED = -32603
+
+
+def library(revisions: tuple[str, ...] = MODERN_REVISIONS) -> ScriptedServer:
+    server = echo_server(revisions=revisions)
+    server.add_resource("note://one", "1")
+    return server
+
+
+def asked_for(server: ScriptedServer) -> list[object]:
+    """The resources that each subscription named."""
+    return [message["params"]["notifications"].get("resourceSubscriptions") for message in server.seen(LISTEN)]
+
+
+async def test_a_change_withdraws_the_open_subscription_and_opens_another(autojump_clock: object) -> None:
+    """F01: what is wanted is one subscription; the one before is cancelled, once, when a watch begins and ends."""
+    server = library()
+
+    async with open_runtime([spec("lib", server)]) as runtime:
+        await runtime.wait_ready()
+        await server.wait_seen(LISTEN, 1)
+        async with runtime.server("lib").watch_resource("note://one"):
+            await server.wait_seen(LISTEN, 2)
+        await server.wait_seen(LISTEN, 3)
+        await wait_all_tasks_blocked()
+        withdrawn = [message["params"]["requestId"] for message in server.seen("notifications/cancelled")]
+
+    assert asked_for(server) == [None, ["note://one"], None]
+    assert withdrawn == [message["id"] for message in server.seen(LISTEN)[:2]]
+    assert server.violations == []
+
+
+@pytest.mark.deadline(1000)
+async def test_a_change_ends_the_pause_after_a_loss(autojump_clock: object) -> None:
+    """F02: who is refused for a passing reason asks again later; when something else is wanted, at once."""
+    server = library()
+    server.refuse(LISTEN, FAILED, times=1)
+
+    async with open_runtime([spec("lib", server)]) as runtime:
+        await runtime.wait_ready()
+        await wait_all_tasks_blocked()
+        before, began = len(server.seen(LISTEN)), trio.current_time()
+        async with runtime.server("lib").watch_resource("note://one"):
+            await server.wait_seen(LISTEN, 2)
+            waited = trio.current_time() - began
+
+    assert (before, waited) == (1, 0)
+    assert asked_for(server)[1] == ["note://one"]
+
+
+@pytest.mark.deadline(1000)
+async def test_a_refusal_for_good_is_followed_by_a_change_only(autojump_clock: object) -> None:
+    """F02: a server that does not know the method is left alone until something else is wanted."""
+    server = library()
+    server.refuse(LISTEN, -32601, times=1)
+
+    async with open_runtime([spec("lib", server)]) as runtime:
+        await runtime.wait_ready()
+        await trio.sleep(500)
+        before = len(server.seen(LISTEN))
+        async with runtime.server("lib").watch_resource("note://one"):
+            await server.wait_seen(LISTEN, 2)
+
+    assert before == 1
+
+
+@pytest.mark.deadline(1000)
+async def test_a_server_that_names_its_revision_is_asked_once_more_at_once(autojump_clock: object) -> None:
+    """A03, rule of two tries: a second refusal of the revision is a loss like others, and answered by a pause."""
+    server = library()
+    server.refuse(LISTEN, UNSUPPORTED_VERSION, data={"supported": list(MODERN_REVISIONS)})
+
+    async with open_runtime([spec("lib", server)]) as runtime:
+        began = trio.current_time()
+        await runtime.wait_ready()
+        await server.wait_seen(LISTEN, 2)
+        await wait_all_tasks_blocked()
+        at_once, waited = len(server.seen(LISTEN)), trio.current_time() - began
+
+    assert (at_once, waited < 0.5) == (2, True)
+
+
+class Spawned(trio.abc.Instrument):
+    """Notes the names of all tasks."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def task_spawned(self, task: trio.lowlevel.Task) -> None:
+        self.names.append(task.name)
+
+
+@pytest.mark.parametrize("revisions", [LEGACY_REVISIONS, MODERN_REVISIONS], ids=["legacy", "modern"])
+async def test_an_open_subscription_costs_no_task(revisions: tuple[str, ...], autojump_clock: object) -> None:
+    """A server that is listened to, or tells unasked, is asked by whoever brings it up; a change takes a task."""
+    server, spawned = library(revisions), Spawned()
+
+    trio.lowlevel.add_instrument(spawned)
+    async with open_runtime([spec("lib", server)]) as runtime:
+        await runtime.wait_ready()
+        await wait_all_tasks_blocked()
+        before = [name for name in spawned.names if "Subscriber" in name]
+        async with runtime.server("lib").watch_resource("note://one"):
+            await wait_all_tasks_blocked()
+            after = [name for name in spawned.names if "Subscriber" in name]
+    trio.lowlevel.remove_instrument(spawned)
+
+    assert (len(before), len(after)) == (0, 1)
+    assert len(server.seen(LISTEN)) == (3 if revisions is MODERN_REVISIONS else 0)
