@@ -3,9 +3,10 @@
 What this is not: the connection, which decides when there is a wire; nor the meaning of an answer (`protocol.session`).
 
 A call costs no mailbox hop, no nursery and no cancel scope: the session gives id and frame, the transport takes it in
-the caller's own task, the caller waits on its `Slot`, and the transport's reader fills that. Deadlines of all calls
-live in one watchdog. On transports whose `send` is the whole exchange, that runs in a task of the connection, so that
-progress still reaches the caller and its end can be cut without the caller's.
+the caller's own task, the caller waits on its `Slot`, and the transport's reader fills that. The deadlines are looked
+at when the runtime's `Alarms` say so; a call whose deadline is later than the next look costs one comparison. On
+transports whose `send` is the whole exchange, that runs in a task of the connection, so that progress still reaches the
+caller and its end can be cut without the caller's.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from mcp_actors.errors import McpActorsError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from mcp_actors.actors.alarms import Alarms
     from mcp_actors.actors.slots import OpenSlot, ProgressCallback
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.protocol.clocks import CallTimeouts
@@ -38,20 +40,31 @@ SHOWN_FAULTS: Final = 3
 
 
 class Calls:
-    """The calls in flight. `watch_deadlines` is its task; `ask` is called by many."""
+    """The calls in flight; `ask` is called by many."""
 
     def __init__(
-        self, session: Session[Slot], transport: Transport, nursery: trio.Nursery, post: Callable[[Frame], None]
+        self,
+        session: Session[Slot],
+        transport: Transport,
+        nursery: trio.Nursery,
+        alarms: Alarms,
+        *,
+        post: Callable[[Frame], None],
+        react: Callable[[], None],
     ) -> None:
         self._session = session
         self._transport = transport
-        # Where exchanges run.
+        # Where exchanges run, and looks at deadlines.
         self._nursery = nursery
+        self._alarms = alarms
+        # Does what the session wants after it was told something.
+        self._react = react
         # Puts a frame of our own making on the wire without waiting.
         self._post = post
         # Waiting callers by request id; the session knows them too, this is for deadlines and exchanges.
         self._slots: dict[RequestId, Slot] = {}
-        self._watchdog = trio.CancelScope()
+        # When deadlines are looked at next: no later than the first of them.
+        self._looks_at = math.inf
         # Why there will be no answers any more; None while there may be.
         self._error: McpActorsError | None = None
         # What the peer did wrong lately, oldest first, and when: a silence may be an answer that nobody could match.
@@ -162,30 +175,36 @@ class Calls:
                 slot.fail(error)
 
     def watch_for(self, deadline: float | None) -> None:
-        """Make the watchdog look no later than this."""
-        if deadline is not None and deadline < self._watchdog.deadline:
-            self._watchdog.deadline = deadline
+        """Look at the deadlines no later than this."""
+        if deadline is not None and deadline < self._looks_at and self._error is None:
+            self._looks_at = deadline
+            self._alarms.set(self, deadline)
 
-    async def watch_deadlines(self, react: Callable[[], None]) -> None:
-        """Fail each call at its deadline and tell the server; tell the session of its own. Runs until `fail_all`.
+    def _first_deadline(self) -> float:
+        first = min((slot.deadline for slot in self._slots.values()), default=math.inf)
+        handshake = self._session.next_deadline
+        return first if handshake is None else min(first, handshake)
 
-        Args:
-            react: does what the session wants after it was told.
-        """
-        while self._error is None:
-            deadline = min((slot.deadline for slot in self._slots.values()), default=math.inf)
-            handshake = self._session.next_deadline
-            if handshake is not None:
-                deadline = min(deadline, handshake)
-            with trio.CancelScope(deadline=deadline) as self._watchdog:
-                await trio.sleep_forever()
-            now = trio.current_time()
-            if handshake is not None and handshake <= now:
-                self._session.receive_timeout(now)
-                react()
-            for request_id, slot in list(self._slots.items()):
-                if slot.deadline <= now:
-                    self._look_at(request_id, slot, now)
+    def wake(self, now: float) -> None:
+        """Look at the deadlines: the first that was watched for has come. What it was for may be over long since."""
+        if self._first_deadline() <= now:
+            self._nursery.start_soon(self._look)
+        else:
+            self._watch()
+
+    def _watch(self) -> None:
+        self._looks_at = math.inf
+        self.watch_for(self._first_deadline())
+
+    async def _look(self) -> None:
+        """Fail each call at its deadline and tell the server; tell the session of its own."""
+        now = trio.current_time()
+        self._session.receive_timeout(now)
+        self._react()
+        for request_id, slot in list(self._slots.items()):
+            if slot.deadline <= now:
+                self._look_at(request_id, slot, now)
+        self._watch()
 
     def _look_at(self, request_id: RequestId, slot: Slot, now: float) -> None:
         """Fail the call if one of its clocks has run out; else look again when the next one may."""
@@ -238,7 +257,7 @@ class Calls:
     def fail_all(self, error: McpActorsError) -> None:
         """Fail every call, each with an error of its own: a raised exception collects tracebacks."""
         self._error = error
-        self._watchdog.cancel()
+        self._alarms.drop(self)
         self.release()
         for slot in self._session.abandon():
             slot.fail(evolve(error))

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Unpack
 
+    from mcp_actors.actors.alarms import Alarms
     from mcp_actors.actors.hosting import Host
     from mcp_actors.actors.lifecycle import ServerStatus, StatusChanges
     from mcp_actors.actors.mailbox import Ref
@@ -67,6 +68,7 @@ class Child:
         *,
         chance: Callable[[], float],
         host: Host,
+        alarms: Alarms,
         first_generation: int = 0,
         listening: Listening | None = None,
     ) -> None:
@@ -82,6 +84,7 @@ class Child:
         self._registry = registry
         self._chance = chance
         self._host = host
+        self._alarms = alarms
         self._history = History()
         self._era: Era | None = None
         self._era_since = -math.inf
@@ -255,6 +258,7 @@ class Child:
             pinned_era=pinned,
             is_era_known=self._era is Era.MODERN,
             host=self._host,
+            alarms=self._alarms,
             listening=self.listening,
         )
 

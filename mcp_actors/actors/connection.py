@@ -42,6 +42,7 @@ from mcp_actors.transports.base import Diagnostics
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from mcp_actors.actors.alarms import Alarms
     from mcp_actors.actors.hosting import Host
     from mcp_actors.actors.listening import Listening
     from mcp_actors.actors.mailbox import Ref
@@ -77,6 +78,7 @@ class Connection:
         pinned_era: Era | None,
         is_era_known: bool,
         host: Host,
+        alarms: Alarms,
         listening: Listening,
     ) -> None:
         self.spec = spec
@@ -102,6 +104,7 @@ class Connection:
         self._pinned_era = pinned_era
         self._is_era_known = is_era_known
         self._host = host
+        self._alarms = alarms
         self.answering = Answering(spec.name, host)
         # Where all of this life runs, from `open` on.
         self._life: trio.Nursery
@@ -146,7 +149,8 @@ class Connection:
         """Open a wire and shake hands; without info when nothing of it is left and another one is to be tried."""
         transport = self._open_transport()
         settings = self._session_settings(pinned, is_http=transport.is_exchange)
-        wire = self._wire = Wire(self.spec.name, transport, settings, self._life, self.answering, self)
+        wire = Wire(self.spec.name, transport, settings, self._life, self._alarms, self.answering, self)
+        self._wire = wire
         await wire.open()
         return wire, await wire.shake_hands(wire.session.open)
 

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Final
 import trio
 from attrs import evolve
 
+from mcp_actors.actors.alarms import Alarms
 from mcp_actors.actors.child import Child
 from mcp_actors.actors.mailbox import Envelope, Mailbox
 from mcp_actors.actors.messages import (
@@ -85,6 +86,8 @@ class Supervisor:
         self._open_transport = open_transport
         self._chance = chance
         self._host = host
+        # Wakes all connections at their deadlines.
+        self._alarms = Alarms()
         # Policy: gives the spec back, disabled where it may not run. The one way in for every source (S060, fault 29).
         self._admit = admit
         # Name -> its child; removed children are gone from here at once.
@@ -108,6 +111,7 @@ class Supervisor:
         with self.mailbox:
             try:
                 async with trio.open_nursery() as self._nursery:
+                    self._nursery.start_soon(self._alarms.run)
                     for spec in specs:
                         await self._adopt(spec)
                     task_status.started()
@@ -129,6 +133,7 @@ class Supervisor:
             self._registry,
             chance=self._chance,
             host=self._host,
+            alarms=self._alarms,
             first_generation=0 if old is None else old.status.generation,
             listening=None if old is None else old.listening,
         )

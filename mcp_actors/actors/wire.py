@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 import trio
 from attrs import evolve
 
+from mcp_actors.actors.bell import Bell
 from mcp_actors.actors.calls import Calls
 from mcp_actors.actors.hosting import ASKS_A_PERSON
 from mcp_actors.actors.outgoing import Outgoing
@@ -45,6 +46,7 @@ from mcp_actors.protocol.session import Session, SessionSettings, SessionState
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mcp_actors.actors.alarms import Alarms
     from mcp_actors.actors.hosting import Answering
     from mcp_actors.actors.slots import Slot
     from mcp_actors.jsontypes import JsonObject
@@ -88,12 +90,13 @@ class Wire:
         transport: Transport,
         settings: SessionSettings,
         nursery: trio.Nursery,
+        alarms: Alarms,
         answering: Answering,
         owner: Owner,
     ) -> None:
         self.transport = transport
         self.session: Session[Slot] = Session(settings)
-        self.calls = Calls(self.session, transport, nursery, self.post)
+        self.calls = Calls(self.session, transport, nursery, alarms, post=self.post, react=self._react)
         # Why nothing can be asked any more, the first reason; None while it can.
         self.gone: McpActorsError | None = None
         # When something last arrived, on trio's clock.
@@ -104,23 +107,23 @@ class Wire:
         self._nursery = nursery
         self._answering = answering
         self._owner = owner
-        self._outgoing = Outgoing(transport, nursery, server=server, on_sent=self._sent)
-        # Rung when the handshake moved; `_failure` is how it failed.
-        self._moved = trio.Event()
+        # Whether the transport is open, and whether it was left and nothing of it lives.
+        self._is_open = self._is_left = False
+        # How the handshake failed.
         self._failure: McpActorsError | None = None
-        # Set when the transport was left, and nothing of it lives.
-        self._left = trio.Event()
+        # Rung when one of these changed, or the handshake moved.
+        self._bell = Bell()
+        self._outgoing = Outgoing(transport, nursery, server=server, on_sent=self._bell.ring)
 
     async def open(self) -> None:
-        """Start the transport and the tasks around it in the nursery. Returns when messages may go."""
-        opened = _Opened()
-        self._nursery.start_soon(self._serve, opened)
-        await opened.wait()
-        self._nursery.start_soon(self.calls.watch_deadlines, self._react)
+        """Start the transport in the nursery. Returns when messages may go."""
+        self._nursery.start_soon(self._serve)
+        while not self._is_open:
+            await self._bell.wait()
 
-    async def _serve(self, opened: _Opened) -> None:
+    async def _serve(self) -> None:
         try:
-            await self.transport.run(self, task_status=opened)
+            await self.transport.run(self, task_status=self)
         except TransportBroken as broken:
             self.ended(broken)
             if not self.must_reopen:
@@ -129,7 +132,8 @@ class Wire:
             self._outgoing.close()
             # Transports tell of their end before they clean up; this is for those that forget.
             self.close(TransportClosed(server=self.server))
-            self._left.set()
+            self._is_left = True
+            self._bell.ring()
 
     async def shake_hands(self, begin: Callable[[float], None]) -> ServerInfo | None:
         """Begin a wire session, by `Session.open` or `Session.renew`, and wait until calls may go.
@@ -149,11 +153,11 @@ class Wire:
             if self._failure is not None:
                 raise self._failure
             if self.must_reopen:
-                await self._left.wait()
+                while not self._is_left:
+                    await self._bell.wait()
                 return None
             self.calls.watch_for(self.session.next_deadline)
-            self._moved = trio.Event()
-            await self._moved.wait()
+            await self._bell.wait()
         info = self.session.info
         assert info is not None
         self.transport.session_ready(info)
@@ -183,14 +187,13 @@ class Wire:
         self.close(error)
         self._nursery.start_soon(_raise, error)
 
-    def _move(self) -> None:
-        self._moved.set()
+    # ── what a transport tells (base.Sink, and the task status of its `run`) ─────────────────────────────────────────
 
-    def _sent(self) -> None:
-        if self.session.state is SessionState.READY:
-            self._moved.set()
-
-    # ── what a transport tells (base.Sink) ───────────────────────────────────────────────────────────────────────────
+    def started(self, value: None = None) -> None:
+        """Learn that it is open: a bell costs a tenth of the nursery that `Nursery.start` makes."""
+        del value
+        self._is_open = True
+        self._bell.ring()
 
     def deliver(self, raw: bytes) -> None:
         """Take what arrived."""
@@ -260,15 +263,15 @@ class Wire:
             case ListenEnded(waiter):
                 waiter.fill(b"{}")
             case SessionReady():
-                self._move()
+                self._bell.ring()
             case SessionFailed(error):
                 error.server = self.server
                 self._failure = error
-                self._move()
+                self._bell.ring()
             case FellBack(reason, needs_reopen):
                 logger.debug("[MCP:%s] = legacy: %s", self.server, reason)
                 self.must_reopen = needs_reopen
-                self._move()
+                self._bell.ring()
             case ServerRequestReceived(request_id, method, params):
                 self._nursery.start_soon(self._answer, request_id, method, params)
             case ServerRequestCancelled(request_id):
@@ -292,19 +295,6 @@ class Wire:
             self.post(self.session.answer_error(request_id, answer.code, answer.message))
         elif answer is not None:
             self.post(self.session.answer(request_id, answer))
-
-
-class _Opened:
-    """The task status of a transport's `run`: an event costs a tenth of the nursery that `Nursery.start` makes."""
-
-    def __init__(self) -> None:
-        self._event = trio.Event()
-        self.wait = self._event.wait
-
-    def started(self, value: None = None) -> None:
-        """Tell that the wire is open."""
-        del value
-        self._event.set()
 
 
 async def _raise(error: BaseException) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import trio
 
+from mcp_actors.actors.alarms import Alarms
 from mcp_actors.actors.calls import Calls
 from mcp_actors.errors import TransportBroken
 from mcp_actors.protocol.clocks import CallTimeouts
@@ -19,8 +20,11 @@ async def test_a_call_that_comes_after_the_end_fails_with_its_cause(is_held: boo
     async def serve(_: object) -> None:
         raise AssertionError("nothing is sent")
 
+    def no(*_: object) -> None:
+        raise AssertionError("nothing is told")
+
     async with trio.open_nursery() as nursery:
-        calls = Calls(Session(SessionSettings()), MemoryTransport(serve), nursery, lambda _: None)
+        calls = Calls(Session(SessionSettings()), MemoryTransport(serve), nursery, Alarms(), post=no, react=no)
         if is_held:
             calls.hold()
         calls.fail_all(TransportBroken(reason="planted"))
