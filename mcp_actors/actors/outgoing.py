@@ -5,7 +5,8 @@ What this is not: the frames of calls, which their callers write (`calls`).
 Rule 1: only answers speak against a peer. It decides how many it wants, and one that asks without reading them is cut;
 how many calls are withdrawn at once is its clients' doing, and no reason to end the connection (S204).
 Rule 2: frames of a handshake have its deadline and no other (fault 89).
-Rule 3: a message stream takes all of them in order. Where each frame is an exchange of its own, that of an answer may
+Rule 3: a message stream takes all of them in order. Whoever shakes hands sends what a handshake posts, and needs no
+task for it. Where each frame is an exchange of its own, that of an answer may
 hang for its whole time: answers, handshakes and other frames then go in lanes of their own, several at once in each,
 so that no answer holds up a cancel, nor a few of them the rest.
 """
@@ -55,7 +56,10 @@ class _Lane:
 
 
 class Outgoing:
-    """Frames that wait for the wire. `post` never waits; what is posted goes out in tasks of the nursery."""
+    """Frames that wait for the wire. `post` never waits; what is posted goes out in tasks of the nursery.
+
+    On a message stream frames of a handshake wait for `flush`, or for a task that sends others.
+    """
 
     def __init__(
         self, transport: Transport, nursery: trio.Nursery, *, server: str, on_sent: Callable[[], None]
@@ -95,9 +99,27 @@ class Outgoing:
         self._count(frame, 1, is_handshake=is_handshake)
         lane = self._answering if is_answer else self._handshake if is_handshake else self._other
         lane.waiting.append((frame, is_handshake))
-        if lane.active < lane.width:
+        if lane.active < lane.width and (self._transport.is_exchange or not is_handshake):
             lane.active += 1
             self._nursery.start_soon(self._send_all, lane)
+        return True
+
+    async def flush(self) -> bool:
+        """Send what a handshake waits for, in this task, on a message stream; false when there is nothing to send.
+
+        Raises:
+            McpActorsError: a frame of the handshake could not be sent.
+        """
+        lane = self._handshake
+        if self._transport.is_exchange or lane.active or not lane.waiting:
+            return False
+        lane.active += 1
+        while self.unsent and lane.waiting:
+            await self._send_next(lane)
+        if lane.waiting:  # others, maybe without end
+            self._nursery.start_soon(self._send_all, lane)
+        else:
+            lane.active -= 1
         return True
 
     def close(self) -> None:
@@ -116,16 +138,19 @@ class Outgoing:
             McpActorsError: a frame of the handshake could not be sent.
         """
         while lane.waiting:
-            frame, is_handshake = lane.waiting.popleft()
-            try:
-                await self._send(frame, is_handshake=is_handshake)
-            except McpActorsError as error:
-                if is_handshake:
-                    raise
-                logger.debug("[MCP:%s] x lost %s: %s", self._server, frame.method or "an answer", error.describe())
-            self._count(frame, -1, is_handshake=is_handshake)
-            self._on_sent()
+            await self._send_next(lane)
         lane.active -= 1
+
+    async def _send_next(self, lane: _Lane) -> None:
+        frame, is_handshake = lane.waiting.popleft()
+        try:
+            await self._send(frame, is_handshake=is_handshake)
+        except McpActorsError as error:
+            if is_handshake:
+                raise
+            logger.debug("[MCP:%s] x lost %s: %s", self._server, frame.method or "an answer", error.describe())
+        self._count(frame, -1, is_handshake=is_handshake)
+        self._on_sent()
 
     async def _send(self, frame: Frame, *, is_handshake: bool) -> None:
         if self._transport.is_exchange and not is_handshake:

@@ -157,7 +157,8 @@ class Wire:
                     await self._bell.wait()
                 return None
             self.calls.watch_for(self.session.next_deadline)
-            await self._bell.wait()
+            if not await self._outgoing.flush():
+                await self._bell.wait()
         info = self.session.info
         assert info is not None
         self.transport.session_ready(info)
@@ -171,6 +172,8 @@ class Wire:
     def _post(self, frame: Frame, *, is_handshake: bool) -> None:
         if not self._outgoing.post(frame, is_handshake=is_handshake):
             self.give_up("the server asks, but does not read our answers")
+        if is_handshake:
+            self._bell.ring()
 
     def close(self, error: McpActorsError) -> None:
         """Take no more calls and fail those in flight. The first reason stays."""

@@ -155,6 +155,31 @@ async def test_a_stream_takes_all_in_order(autojump_clock: object) -> None:
     assert wire.sent == frames
 
 
+@pytest.mark.deadline(1000)
+async def test_a_handshake_on_a_stream_is_sent_by_whoever_shakes_hands(autojump_clock: object) -> None:
+    """Rule 3: it goes out in order with what waits, takes no task, and leaves to one what waits behind it."""
+    wire = SlowWire(seconds=1, is_exchange=False)
+
+    async with outgoing(wire) as waiting:
+        waiting.post(INITIALIZE, is_handshake=True)
+        await trio.sleep(10)
+        before = list(wire.sent)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(waiting.flush)
+            await wait_all_tasks_blocked()
+            waiting.post(ANSWER)
+            waiting.post(INITIALIZE, is_handshake=True)
+            waiting.post(CANCEL)
+        flushed = (list(wire.sent), waiting.unsent)
+        is_more = await waiting.flush()
+        await trio.sleep(10)
+
+    assert before == []
+    assert flushed == ([INITIALIZE, ANSWER, INITIALIZE], 0)
+    assert not is_more
+    assert wire.sent == [INITIALIZE, ANSWER, INITIALIZE, CANCEL]
+
+
 async def test_a_frame_posted_after_the_end_is_dropped() -> None:
     """Who withdraws a call after the wire ended is not held responsible for that."""
     wire = SlowWire()
