@@ -12,7 +12,6 @@ caller and its end can be cut without the caller's.
 from __future__ import annotations
 
 import math
-from collections import deque
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -68,7 +67,7 @@ class Calls:
         # Why there will be no answers any more; None while there may be.
         self._error: McpActorsError | None = None
         # What the peer did wrong lately, oldest first, and when: a silence may be an answer that nobody could match.
-        self._faults: deque[tuple[float, str]] = deque(maxlen=SHOWN_FAULTS)
+        self._faults: tuple[tuple[float, str], ...] = ()
         # Where new requests wait while a wire session is renewed; None while none is.
         self._gate: trio.Event | None = None
 
@@ -248,7 +247,7 @@ class Calls:
 
     def note_fault(self, text: str) -> None:
         """Learn what the peer did wrong and went on."""
-        self._faults.append((trio.current_time(), text))
+        self._faults = (*self._faults, (trio.current_time(), text))[-SHOWN_FAULTS:]
 
     def faults_since(self, moment: float) -> tuple[str, ...]:
         """The last few things that the peer did wrong since then, each once, oldest first (fault 72)."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import trio
@@ -138,11 +138,15 @@ class Answering:
         self._host = host
         # Request id -> scope of the task that answers it.
         self._scopes: dict[RequestId, trio.CancelScope] = {}
+        # Found at the handshake.
+        self._capabilities: JsonObject | None = None
 
-    @cached_property
+    @property
     def capabilities(self) -> JsonObject:
         """What was declared to the server, from the handshake of this life on."""
-        return self._host.capabilities_for(self._server)
+        if self._capabilities is None:
+            self._capabilities = self._host.capabilities_for(self._server)
+        return self._capabilities
 
     @property
     def methods(self) -> frozenset[str]:

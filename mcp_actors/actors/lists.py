@@ -69,7 +69,7 @@ class Lists:
     def __init__(self, connection: Connection, registry: Ref[RegistryMessage], *, page_timeout: float) -> None:
         self._connection = connection
         self._registry = registry
-        self._timeouts = CallTimeouts(wall=page_timeout)
+        self._page_timeout = page_timeout
         self._listing = Listing()
         # Kind -> why it could not be fetched when that was tried last.
         self.failures: dict[str, str] = {}
@@ -196,12 +196,13 @@ class Lists:
     async def _collect(self, kind: str) -> PageCollector:
         """All pages; what may pass by itself is tried again a few times (S154)."""
         method, key = _KINDS[kind]
+        timeouts = CallTimeouts(wall=self._page_timeout)
         for pause in (*RETRY_PAUSES, None):
             pages = PageCollector(method, key)
             params: JsonObject | None = pages.first()
             try:
                 while params is not None:
-                    result = await self._connection.exchange(method, params, timeouts=self._timeouts)
+                    result = await self._connection.exchange(method, params, timeouts=timeouts)
                     params = pages.feed(result)
             except TransportError as error:
                 if pause is None or not (error.can_retry and self._connection.is_alive):

@@ -24,8 +24,7 @@ from mcp_actors.errors import McpActorsError
 from mcp_actors.values import define
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from mcp_actors.actors.bell import Bell
     from mcp_actors.protocol.types import Frame
     from mcp_actors.transports.base import Transport
 
@@ -61,14 +60,12 @@ class Outgoing:
     On a message stream frames of a handshake wait for `flush`, or for a task that sends others.
     """
 
-    def __init__(
-        self, transport: Transport, nursery: trio.Nursery, *, server: str, on_sent: Callable[[], None]
-    ) -> None:
+    def __init__(self, transport: Transport, nursery: trio.Nursery, *, server: str, bell: Bell) -> None:
         self._transport = transport
         self._nursery = nursery
         self._server = server
-        # Told after each frame.
-        self._on_sent = on_sent
+        # Rung after each frame.
+        self._bell = bell
         # Frames of a handshake that are not on the wire yet.
         self.unsent = 0
         # Answers and other frames that are not on the wire yet.
@@ -150,7 +147,7 @@ class Outgoing:
                 raise
             logger.debug("[MCP:%s] x lost %s: %s", self._server, frame.method or "an answer", error.describe())
         self._count(frame, -1, is_handshake=is_handshake)
-        self._on_sent()
+        self._bell.ring()
 
     async def _send(self, frame: Frame, *, is_handshake: bool) -> None:
         if self._transport.is_exchange and not is_handshake:

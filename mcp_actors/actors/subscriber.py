@@ -66,7 +66,7 @@ class Subscriber:
         # Whether nobody listened for a while: then the next acknowledgement is followed by a fetch.
         self.has_gap = False
         # Legacy: what this wire session is subscribed to.
-        self._subscribed: set[str] = set()
+        self._subscribed: frozenset[str] = frozenset()
         # Modern: the open ``subscriptions/listen``, since when, and how many were lost in a row before.
         self._open: OpenSlot | None = None
         self._opened_at = 0.0
@@ -94,7 +94,7 @@ class Subscriber:
 
     def renewed(self) -> None:
         """The server began a new wire session and knows of nothing."""
-        self._subscribed.clear()
+        self._subscribed = frozenset()
         self.is_level_known = False
         self.again()
 
@@ -121,7 +121,7 @@ class Subscriber:
             if level is not None and not self.is_level_known:
                 await self._repeat_level(level)
             plan = plan_listening(self._wishes.wanted, self._info)
-            await self._subscribe(set(plan.subscribe))
+            await self._subscribe(frozenset(plan.subscribe))
             lost = None if plan.listen is None else await self._listen(plan.listen)
         self._is_asking = False
         if lost is not None and self._open is not None:
@@ -168,7 +168,7 @@ class Subscriber:
         except (McpActorsError, trio.TooSlowError) as error:
             logger.debug("[MCP:%s] ! the log level was not taken: %s", self._wire.server, error)
 
-    async def _subscribe(self, wanted: set[str]) -> None:
+    async def _subscribe(self, wanted: frozenset[str]) -> None:
         """Legacy: subscribe to what is new, unsubscribe from what nobody watches any more."""
         old, new = self._subscribed - wanted, wanted - self._subscribed
         steps = [("resources/unsubscribe", uri) for uri in sorted(old)]

@@ -113,7 +113,7 @@ class Wire:
         self._failure: McpActorsError | None = None
         # Rung when one of these changed, or the handshake moved.
         self._bell = Bell()
-        self._outgoing = Outgoing(transport, nursery, server=server, on_sent=self._bell.ring)
+        self._outgoing = Outgoing(transport, nursery, server=server, bell=self._bell)
 
     async def open(self) -> None:
         """Start the transport in the nursery. Returns when messages may go."""
@@ -179,7 +179,7 @@ class Wire:
         """Take no more calls and fail those in flight. The first reason stays."""
         if self.gone is None:
             self.gone = error
-        self.calls.fail_all(self.gone)
+            self.calls.fail_all(error)
 
     def give_up(self, reason: str) -> None:
         """End it from our side as broken: calls fail at once, the connection ends with this error."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import enum
 import math
+from functools import lru_cache
 from typing import Final
 
 from attrs import field
@@ -158,6 +159,7 @@ LOCAL_IDLE_TIMEOUT: Final = 1800.0
 MIN_ENTRY_TIMEOUT: Final = 1.0
 
 
+@lru_cache(maxsize=64)  # most servers of a fleet have the same
 def resolve_timeouts(
     kind: str,
     *,

@@ -10,6 +10,7 @@ import trio
 from attrs import define, field
 from trio.testing import wait_all_tasks_blocked
 
+from mcp_actors.actors.bell import Bell
 from mcp_actors.actors.outgoing import MAX_ANSWERS, MAX_EXCHANGES, MAX_OURS, TIMEOUT, Outgoing
 from mcp_actors.errors import TransportBroken
 from mcp_actors.protocol.types import Frame
@@ -58,7 +59,7 @@ class Hanging(SlowWire):
 @asynccontextmanager
 async def outgoing(wire: SlowWire) -> AsyncIterator[Outgoing]:
     async with trio.open_nursery() as nursery:
-        waiting = Outgoing(wire, nursery, server="one", on_sent=lambda: None)  # type: ignore[arg-type]
+        waiting = Outgoing(wire, nursery, server="one", bell=Bell())  # type: ignore[arg-type]
         yield waiting
         nursery.cancel_scope.cancel()
 
