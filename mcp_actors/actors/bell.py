@@ -24,14 +24,14 @@ class Bell:
 
     # Whether it was told that it is not rung any more.
     is_over: bool = False
-    # What those who wait now wait for; None: nobody does.
-    _next: trio.Event | None = field(default=None, repr=False)
+    # Who waits; few, as a rule one or nobody.
+    _tasks: tuple[trio.lowlevel.Task, ...] = field(default=(), repr=False)
 
     def ring(self) -> None:
         """Wake all who wait."""
-        waiting, self._next = self._next, None
-        if waiting is not None:
-            waiting.set()
+        tasks, self._tasks = self._tasks, ()
+        for task in tasks:
+            trio.lowlevel.reschedule(task)
 
     def end(self) -> None:
         """Wake who waits, now and for ever: nothing more will come."""
@@ -49,6 +49,11 @@ class Bell:
         """
         if self.is_over:
             raise StopAsyncIteration
-        if self._next is None:
-            self._next = trio.Event()
-        await self._next.wait()
+        me = trio.lowlevel.current_task()
+        self._tasks = (*self._tasks, me)
+
+        def abort(_: object) -> trio.lowlevel.Abort:
+            self._tasks = tuple(task for task in self._tasks if task is not me)
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        await trio.lowlevel.wait_task_rescheduled(abort)

@@ -61,6 +61,8 @@ _KINDS: Final[dict[str, _Kind]] = {
     "resources": _Kind("resources/list", "resources"),
     "prompts": _Kind("prompts/list", "prompts"),
 }
+ALL: Final = frozenset(_KINDS)
+NONE: Final[frozenset[str]] = frozenset()
 
 
 class Lists:
@@ -74,13 +76,13 @@ class Lists:
         # Kind -> why it could not be fetched when that was tried last.
         self.failures: dict[str, str] = {}
         # Kind -> what else was wrong with it then.
-        self._warnings: dict[str, list[str]] = {}
+        self._warnings: dict[str, tuple[str, ...]] = {}
         # Rounds of fetching that have begun, and that are over, well or not.
         self._begun = self._over = 0
         # Whether nothing is fetched any more.
         self.is_over = False
         # Kinds to fetch; all at first.
-        self._stale: set[str] = set(_KINDS)
+        self._stale = ALL
         # Whether somebody waits for the next round; then no distance is kept.
         self._is_urgent = False
         # Rung when one of these changed.
@@ -89,12 +91,12 @@ class Lists:
     def mark(self, kind: str) -> None:
         """Note that the server's list of `kind` changed; unknown kinds are ignored."""
         if kind in _KINDS:
-            self._stale.add(kind)
+            self._stale |= {kind}
             self._bell.ring()
 
     def mark_all(self) -> None:
         """Note that nothing of what was listed can be trusted any more: the server began anew."""
-        self._stale = set(_KINDS)
+        self._stale = ALL
         self._bell.ring()
 
     @property
@@ -119,7 +121,7 @@ class Lists:
         Source:
             S148, S151-S155.
         """
-        stale, self._stale = self._stale, set()
+        stale, self._stale = self._stale, NONE
         self._is_urgent = False
         self._begun += 1
         try:
@@ -180,7 +182,7 @@ class Lists:
             await self._registry.ask(Flush())
         return self._listing
 
-    async def _replace(self, kind: str) -> list[str]:
+    async def _replace(self, kind: str) -> tuple[str, ...]:
         """Replace one list; returns what was wrong with it."""
         try:
             pages = await self._collect(kind)
@@ -190,8 +192,8 @@ class Lists:
             reason = error.describe() if isinstance(error, McpActorsError) else str(error)
             logger.warning("[MCP:%s] failed to list %s: %s", self._connection.spec.name, kind, reason)
             self.failures[kind] = reason
-            return [f"{_KINDS[kind].method} failed: {reason}"]
-        return [*pages.warnings, *self._keep(kind, tuple(pages.items))]
+            return (f"{_KINDS[kind].method} failed: {reason}",)
+        return (*pages.warnings, *self._keep(kind, tuple(pages.items)))
 
     async def _collect(self, kind: str) -> PageCollector:
         """All pages; what may pass by itself is tried again a few times (S154)."""

@@ -65,8 +65,8 @@ class Subscriber:
         self.is_level_known = False
         # Whether nobody listened for a while: then the next acknowledgement is followed by a fetch.
         self.has_gap = False
-        # Legacy: what this wire session is subscribed to.
-        self._subscribed: frozenset[str] = frozenset()
+        # Legacy: what this wire session is subscribed to, sorted.
+        self._subscribed: tuple[str, ...] = ()
         # Modern: the open ``subscriptions/listen``, since when, and how many were lost in a row before.
         self._open: OpenSlot | None = None
         self._opened_at = 0.0
@@ -94,7 +94,7 @@ class Subscriber:
 
     def renewed(self) -> None:
         """The server began a new wire session and knows of nothing."""
-        self._subscribed = frozenset()
+        self._subscribed = ()
         self.is_level_known = False
         self.again()
 
@@ -121,7 +121,7 @@ class Subscriber:
             if level is not None and not self.is_level_known:
                 await self._repeat_level(level)
             plan = plan_listening(self._wishes.wanted, self._info)
-            await self._subscribe(frozenset(plan.subscribe))
+            await self._subscribe(plan.subscribe)
             lost = None if plan.listen is None else await self._listen(plan.listen)
         self._is_asking = False
         if lost is not None and self._open is not None:
@@ -168,12 +168,11 @@ class Subscriber:
         except (McpActorsError, trio.TooSlowError) as error:
             logger.debug("[MCP:%s] ! the log level was not taken: %s", self._wire.server, error)
 
-    async def _subscribe(self, wanted: frozenset[str]) -> None:
+    async def _subscribe(self, wanted: tuple[str, ...]) -> None:
         """Legacy: subscribe to what is new, unsubscribe from what nobody watches any more."""
-        old, new = self._subscribed - wanted, wanted - self._subscribed
-        steps = [("resources/unsubscribe", uri) for uri in sorted(old)]
-        steps += [("resources/subscribe", uri) for uri in sorted(new)]
-        self._subscribed = wanted
+        old, self._subscribed = self._subscribed, wanted
+        steps = [("resources/unsubscribe", uri) for uri in sorted(set(old).difference(wanted))]
+        steps += [("resources/subscribe", uri) for uri in sorted(set(wanted).difference(old))]
         for method, uri in steps:
             try:
                 await self._wire.calls.ask(method, {"uri": uri}, timeouts=SUBSCRIBE_TIMEOUTS)

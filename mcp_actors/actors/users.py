@@ -36,7 +36,7 @@ class Users:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.count -= 1
-        if not self.count:
+        if self.are_leaving and not self.count:
             self._bell.ring()
 
     async def leave(self) -> None:
