@@ -136,11 +136,13 @@ class Runtime:
         for name in wanted:
             self.configured.find(name)
         await self._published.ask(Flush(wanted))
+        untried = wanted
         while True:
-            for name in wanted:
-                self.configured.find(name)  # it may be removed while it is waited for
             servers = self._registry.snapshot.servers
-            if all(name in servers and servers[name].is_tried for name in wanted):
+            untried = tuple(name for name in untried if name not in servers or not servers[name].is_tried)
+            for name in untried or wanted:
+                self.configured.find(name)  # it may be removed while it is waited for
+            if not untried:
                 return {name: servers[name] for name in wanted}
             await self._registry.wait_published()
 
