@@ -31,7 +31,7 @@
 What this is not: timeouts. Those are trio's own ``TooSlowError``.
 
 Rules. Fields first: ``__init__`` takes data and ``__str__`` is computed, so that nothing is formatted before somebody
-reads it. No field ever holds a secret (S354).
+reads it. No field ever holds a secret (S354). A class without fields of its own needs no decorator.
 """
 
 from __future__ import annotations
@@ -152,7 +152,6 @@ class TransportError(McpActorsError):
         return text
 
 
-@define(eq=False, kw_only=True, str=False, slots=False)
 class ConnectFailed(TransportError):
     """The connection never came up."""
 
@@ -164,7 +163,6 @@ class TransportClosed(TransportError):
     reason: str = "the connection was closed by us"
 
 
-@define(eq=False, kw_only=True, str=False, slots=False)
 class TransportBroken(TransportError):
     """They, or the world, broke it. Calls in flight may or may not have run."""
 
@@ -183,12 +181,10 @@ class ProtocolError(McpActorsError):
         return self.reason
 
 
-@define(eq=False, kw_only=True, str=False, slots=False)
 class LocalProtocolError(ProtocolError):
     """We broke the rules: a bug here, or an illegal command. Nothing was changed by it."""
 
 
-@define(eq=False, kw_only=True, str=False, slots=False)
 class RemoteProtocolError(ProtocolError):
     """The peer broke the rules."""
 
@@ -252,7 +248,6 @@ class AuthRequired(AuthError):
         return self.told + (f" ({self.remedy})" if self.remedy else "")
 
 
-@define(eq=False, kw_only=True, str=False, slots=False)
 class AuthFailed(AuthError):
     """Credentials were tried and refused."""
 
@@ -272,7 +267,6 @@ class CredentialsRefused(AuthError):
         return f"{self.reason}{status}" + (f": {self.said}" if self.said else "")
 
 
-@define(eq=False, kw_only=True, str=False, slots=False)
 class CallError(McpActorsError):
     """A call could not be made or finished."""
 
@@ -348,7 +342,6 @@ class TaskEnded(CallError):
         return f"the task {self.task_id} was {self.status}" + (f": {self.reason}" if self.reason else "")
 
 
-@define(eq=False, kw_only=True, str=False, slots=False)
 class ActorError(McpActorsError):
     """An actor of ours could not serve."""
 
