@@ -130,7 +130,7 @@ def _add(own: argparse.Namespace, name: str, entry: JsonObject) -> int:
 
 def _approve_own(spec: ServerSpec, places: Places) -> None:
     """Whoever typed the command has seen it: asking again would be noise."""
-    from mcp_actors.config.remembered import remember
+    from mcp_actors.config.remembering import remember
     from mcp_actors.files.places import CHOICES_FILE
     from mcp_actors.files.writing import change_file
 

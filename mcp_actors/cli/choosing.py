@@ -62,7 +62,7 @@ def configure_disable(parser: argparse.ArgumentParser) -> None:
 def run_enable(shared: GlobalOptions, own: argparse.Namespace) -> int:
     """Switch a server on in this project; 1 when it does not run all the same, with the reason."""
     from mcp_actors.cli.configured import find_spec, places_of, read_configuration, refuse_when_managed
-    from mcp_actors.config.remembered import switch
+    from mcp_actors.config.remembering import switch
 
     places = places_of()
     refuse_when_managed(places)
@@ -86,7 +86,7 @@ def run_enable(shared: GlobalOptions, own: argparse.Namespace) -> int:
 def run_disable(shared: GlobalOptions, own: argparse.Namespace) -> int:
     """Switch a server off in this project."""
     from mcp_actors.cli.configured import find_spec, places_of, read_configuration, refuse_when_managed
-    from mcp_actors.config.remembered import switch
+    from mcp_actors.config.remembering import switch
 
     places = places_of()
     refuse_when_managed(places)
@@ -154,7 +154,7 @@ def run_approve(shared: GlobalOptions, own: argparse.Namespace) -> int:
 
 
 def _approve(spec: ServerSpec, places: Places) -> None:
-    from mcp_actors.config.remembered import remember
+    from mcp_actors.config.remembering import remember
 
     _change_choices(places, lambda text, file: remember(text, spec, file))
 
@@ -200,7 +200,7 @@ def run_reset_project_choices(shared: GlobalOptions, own: argparse.Namespace) ->
     """Forget what was approved of this project's files, and what was switched in it."""
     del own
     from mcp_actors.cli.configured import places_of, read_configuration
-    from mcp_actors.config.remembered import forget_project
+    from mcp_actors.config.remembering import forget_project
     from mcp_actors.files.places import PROJECT_FILE
 
     places = places_of()

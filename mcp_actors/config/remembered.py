@@ -1,10 +1,10 @@
 """Owns the form of what we remember between runs: which project servers were approved, what is switched off where.
 
-What this is not: the file (`writing`, `loading`), nor the decision (`approvals`). No repository writes here.
+What this is not: the file (`writing`, `loading`), the decision (`approvals`), nor how it changes (`remembering`). No
+repository writes here.
 
 The file is an object with ``approved``, which maps the hash of a definition to its name and file, and ``projects``,
-which maps a directory to its lists ``disabled`` and ``enabled``. Changes are made to its text (`editing`), so that what
-a later version keeps beside them stays.
+which maps a directory to its lists ``disabled`` and ``enabled``.
 """
 
 from __future__ import annotations
@@ -14,18 +14,14 @@ from typing import TYPE_CHECKING
 
 from attrs import field
 
-from mcp_actors.config.approvals import Approvals, definition_hash
-from mcp_actors.config.editing import remove_value, set_value
+from mcp_actors.config.approvals import Approvals
 from mcp_actors.config.jsonc import parse_json
 from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
-    from mcp_actors.config.specs import ServerSpec
     from mcp_actors.jsontypes import Json
 
-__all__ = ["NOTHING_REMEMBERED", "Remembered", "Switches", "forget_project", "parse_remembered", "remember", "switch"]
-
-EMPTY = '{\n  "version": 1\n}\n'
+__all__ = ["NOTHING_REMEMBERED", "Remembered", "Switches", "parse_remembered"]
 
 
 @frozen
@@ -74,34 +70,6 @@ def parse_remembered(text: str, file: str) -> Remembered:
             for directory, lists in projects.items()
         },
     )
-
-
-def remember(text: str | None, spec: ServerSpec, file: str) -> str:
-    """The file's text with one more approved definition; None is a file that does not exist yet."""
-    record: dict[str, Json] = {"name": spec.name, "file": spec.source}
-    return set_value(text or EMPTY, ("approved", definition_hash(spec)), record, file)
-
-
-def switch(text: str | None, project: str, name: str, file: str, *, is_on: bool, overrides: bool = False) -> str:
-    """The file's text with one server switched on or off in one project.
-
-    `overrides`: on although its definition, or another program's list, says off.
-    """
-    text = text or EMPTY
-    held = parse_remembered(text, file).switches(project)
-    disabled = held.disabled - {name} if is_on else held.disabled | {name}
-    enabled = held.enabled | {name} if is_on and overrides else held.enabled - {name}
-    text = set_value(text, ("projects", project, "disabled"), sorted(disabled), file)
-    return set_value(text, ("projects", project, "enabled"), sorted(enabled), file)
-
-
-def forget_project(text: str | None, project: str, files: frozenset[str], file: str) -> str:
-    """The file's text without the switches of one project, and without what was approved of `files`."""
-    text = text or EMPTY
-    for digest, source in parse_remembered(text, file).approved.items():
-        if source in files:
-            text = remove_value(text, ("approved", digest), file)
-    return remove_value(text, ("projects", project), file)
 
 
 def _table(document: Json, key: str) -> Mapping[str, Json]:

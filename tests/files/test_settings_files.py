@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mcp_actors.config.remembered import remember, switch
+from mcp_actors.config.remembering import remember, switch
 from mcp_actors.config.specs import Scope
 from tests.files.kit import load, memory, remembered, servers, write
 
