@@ -1,7 +1,8 @@
 """Owns how our classes are made: by attrs, whose `__repr__`, `__eq__` and `__hash__` are compiled when first used.
 
 attrs compiles them for each class while its module is imported, and most are never called: a fleet that connects hashes
-two classes of hundreds, compares none and prints none. So half of what a class costs to make is left for later.
+two classes of hundreds, compares none and prints none. So half of what a class costs to make is left for later. What
+copies and pickles need of a class with slots is shared by all, rather than made for each.
 
 What this is not: another attrs. What is compiled then is what attrs compiles, for a twin that has the same fields; type
 checkers see attrs' own decorators.
@@ -50,17 +51,37 @@ def _compile(owner: type[attrs.AttrsInstance]) -> None:
 
 
 _LATE: Final = {name: _late(name) for name in ("__repr__", "__eq__", "__hash__")}
+
+
+def _state(self: attrs.AttrsInstance) -> dict[str, object]:
+    return {each.name: getattr(self, each.name) for each in attrs.fields(type(self))}
+
+
+def _restore(self: attrs.AttrsInstance, state: dict[str, object]) -> None:
+    for each in attrs.fields(type(self)):
+        if each.name in state:
+            object.__setattr__(self, each.name, state[each.name])
+
+
 # What a class has whose values cannot change, by itself or by its base; such a class with equality has a hash.
 _REFUSES: Final = attrs.frozen(type("Frozen", (), {})).__setattr__
 
 if not TYPE_CHECKING:
 
-    def define(body: type | None = None, /, *, repr: bool = True, eq: bool = True, **options: object) -> object:  # noqa: A002
+    def define(
+        body: type | None = None,
+        /,
+        *,
+        repr: bool = True,  # noqa: A002
+        eq: bool = True,
+        slots: bool = True,
+        **options: object,
+    ) -> object:
         """Make a class as `attrs.define` does, which decides by the same rules which methods it gets."""
         if body is None:
-            return partial(define, repr=repr, eq=eq, **options)
+            return partial(define, repr=repr, eq=eq, slots=slots, **options)
         own = frozenset(vars(body))
-        made = attrs.define(body, repr=False, eq=False, **options)
+        made = attrs.define(body, repr=False, eq=False, slots=slots, getstate_setstate=False, **options)
 
         late = ["__repr__"] if repr and "__repr__" not in own else []
         if eq and own.isdisjoint({"__eq__", "__ne__"}) and not issubclass(body, BaseException):
@@ -72,6 +93,8 @@ if not TYPE_CHECKING:
         for name in late:
             setattr(made, name, _LATE[name])
         made.__late__ = tuple(late)
+        if slots and own.isdisjoint({"__getstate__", "__setstate__"}):
+            made.__getstate__, made.__setstate__ = _state, _restore
         return made
 
     frozen = partial(define, frozen=True)

@@ -297,13 +297,45 @@ class Kept:
     inside: tuple[int, ...] = ()
 
 
-@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])
-def test_copies_are_equal(again: Callable[[Kept], Kept]) -> None:
-    """A value can be copied and pickled, and equals what comes back."""
-    value = Kept(1, (2,))
+@values.frozen
+class KeptHeir(Kept):
+    """Of a class with slots of its own."""
 
+    text: str = ""
+
+
+class BareHeir(Kept):
+    """Made by no decorator, with slots all the same."""
+
+    __slots__ = ()
+
+
+@values.define
+class KeptLiving:
+    """It can change, and keeps half of itself."""
+
+    number: int
+    note: str = ""
+
+    def __getstate__(self) -> tuple[int]:
+        return (self.number,)
+
+    def __setstate__(self, state: tuple[int]) -> None:
+        [self.number] = state
+        self.note = "came back"
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])
+@pytest.mark.parametrize("value", [Kept(1, (2,)), KeptHeir(1, (2,), "x"), BareHeir(1)])
+def test_copies_are_equal(value: Kept, again: Callable[[Kept], Kept]) -> None:
+    """A value can be copied, pickled and evolved, and equals what comes back."""
     assert again(value) == value
-    assert attrs.evolve(value, number=2) == Kept(2, (2,))
+    assert attrs.evolve(attrs.evolve(value, number=2), number=1) == value
+
+
+def test_a_class_may_say_what_is_copied() -> None:
+    """The state that a class defines by itself stays."""
+    assert copy.copy(KeptLiving(1, "lost")) == KeptLiving(1, "came back")
 
 
 def test_threads_may_use_a_class_first_at_once() -> None:
