@@ -30,27 +30,31 @@ def _late(name: str) -> Callable[..., object]:
     def method(self: object, *args: object) -> object:
         # The nearest class that waits, or waited a moment ago when two threads are here, is the one `super` meant too.
         owner = next(cls for cls in type(self).__mro__ if name in vars(cls).get("__late__", ()))
-        _compile(owner)
+        if vars(owner)[name] is method:
+            setattr(owner, name, _compile(owner, name))
         return vars(owner)[name](self, *args)
 
     method.__name__ = method.__qualname__ = name
     return method
 
 
-def _compile(owner: type[attrs.AttrsInstance]) -> None:
-    """Let attrs make the methods of a class, and put them where the late ones stand."""
+def _compile(owner: type[attrs.AttrsInstance], name: str) -> Callable[..., object]:
+    """Let attrs make one method of a class, for a twin of it."""
     fields = {
-        each.name: attrs.field(repr=each.repr, eq=each.eq_key or each.eq, hash=each.hash)
+        each.name: attrs.field(init=False, repr=each.repr, eq=each.eq_key or each.eq, hash=each.hash)
         for each in attrs.fields(owner)
     }
-    named = {"__module__": owner.__module__, "__qualname__": owner.__qualname__}
-    twin = attrs.define(type(owner.__name__, (), named), these=fields, init=False, slots=False, unsafe_hash=True)
-    for name in vars(owner)["__late__"]:
-        if vars(owner).get(name) is _LATE[name]:
-            setattr(owner, name, vars(twin)[name])
-
-
-_LATE: Final = {name: _late(name) for name in ("__repr__", "__eq__", "__hash__")}
+    twin = type(owner.__name__, (), {"__module__": owner.__module__, "__qualname__": owner.__qualname__})
+    made = attrs.define(
+        twin,
+        these=fields,
+        slots=False,
+        repr=name == "__repr__",
+        eq=name == "__eq__",
+        unsafe_hash=name == "__hash__",
+    )
+    method: Callable[..., object] = vars(made)[name]
+    return method
 
 
 def _state(self: attrs.AttrsInstance) -> dict[str, object]:
@@ -63,6 +67,7 @@ def _restore(self: attrs.AttrsInstance, state: dict[str, object]) -> None:
             object.__setattr__(self, each.name, state[each.name])
 
 
+_LATE: Final = {name: _late(name) for name in ("__repr__", "__eq__", "__hash__")}
 # What a class has whose values cannot change, by itself or by its base; such a class with equality has a hash.
 _REFUSES: Final = attrs.frozen(type("Frozen", (), {})).__setattr__
 
