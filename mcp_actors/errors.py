@@ -36,7 +36,7 @@ reads it. No field ever holds a secret (S354). A class without fields of its own
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from attrs import field
 
@@ -271,41 +271,33 @@ class CallError(McpActorsError):
     """A call could not be made or finished."""
 
 
-def _did_you_mean(nearest: Sequence[str]) -> str:
-    return f"; did you mean {' or '.join(nearest)}?" if nearest else ""
-
-
 @define(eq=False, kw_only=True, str=False, slots=False)
-class UnknownServer(CallError):
+class _Unknown(CallError):
+    name: str
+    nearest: Sequence[str] = ()
+    _kind: ClassVar[str]
+
+    def describe(self) -> str:
+        hint = f"; did you mean {' or '.join(self.nearest)}?" if self.nearest else ""
+        return f"no {self._kind} is named {self.name!r}{hint}"
+
+
+class UnknownServer(_Unknown):
     """No server is configured under `name`; `nearest` are the most similar names."""
 
-    name: str
-    nearest: Sequence[str] = ()
-
-    def describe(self) -> str:
-        return f"no server is named {self.name!r}" + _did_you_mean(self.nearest)
+    _kind = "server"
 
 
-@define(eq=False, kw_only=True, str=False, slots=False)
-class UnknownTool(CallError):
+class UnknownTool(_Unknown):
     """No connected server offers `name`; `nearest` are the most similar names."""
 
-    name: str
-    nearest: Sequence[str] = ()
-
-    def describe(self) -> str:
-        return f"no tool is named {self.name!r}" + _did_you_mean(self.nearest)
+    _kind = "tool"
 
 
-@define(eq=False, kw_only=True, str=False, slots=False)
-class UnknownPrompt(CallError):
+class UnknownPrompt(_Unknown):
     """No connected server has the command `name`; `nearest` are the most similar ones."""
 
-    name: str
-    nearest: Sequence[str] = ()
-
-    def describe(self) -> str:
-        return f"no prompt is named {self.name!r}" + _did_you_mean(self.nearest)
+    _kind = "prompt"
 
 
 @define(eq=False, kw_only=True, str=False, slots=False)
