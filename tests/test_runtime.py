@@ -201,7 +201,7 @@ async def test_a_timeout_of_any_request_is_told_and_that_of_a_handshake_is_not(a
 
 
 async def test_the_deadlines_of_many_calls_are_kept_each(autojump_clock: object) -> None:
-    """One watchdog serves calls that end in any order."""
+    """One alarm serves calls that end in any order."""
     ends: dict[float, float] = {}
 
     async with open_runtime([spec("one", echo_server())], settings=SETTINGS) as runtime:

@@ -184,7 +184,7 @@ async def test_many_calls_withdrawn_at_once_leave_the_connection_usable(
 
 
 async def test_a_deadline_holds_while_progress_is_being_told(autojump_clock: object) -> None:
-    """S199: the caller's own coroutine for progress cannot outlast the call, nor keep the watchdog awake."""
+    """S199: the caller's own coroutine for progress cannot outlast the call, nor keep the alarms awake."""
     server = echo_server(revisions=LEGACY_REVISIONS)
 
     async def work(call) -> str:

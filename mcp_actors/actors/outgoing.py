@@ -5,10 +5,10 @@ What this is not: the frames of calls, which their callers write (`calls`).
 Rule 1: only answers speak against a peer. It decides how many it wants, and one that asks without reading them is cut;
 how many calls are withdrawn at once is its clients' doing, and no reason to end the connection (S204).
 Rule 2: frames of a handshake have its deadline and no other (fault 89).
-Rule 3: a message stream takes all of them in order. Whoever shakes hands sends what a handshake posts, and needs no
-task for it. Where each frame is an exchange of its own, that of an answer may
-hang for its whole time: answers, handshakes and other frames then go in lanes of their own, several at once in each,
-so that no answer holds up a cancel, nor a few of them the rest.
+Rule 3: a message stream takes all of them in order; what a handshake wants sent, whoever shakes hands sends, without a
+task. Where each frame is an exchange of its own, that of an answer may hang for its whole time: answers, handshakes and
+other frames then go in lanes of their own, several at once in each, so that no answer holds up a cancel, nor a few of
+them the rest.
 """
 
 from __future__ import annotations

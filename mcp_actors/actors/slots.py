@@ -59,7 +59,7 @@ class Slot:
 
     def __init__(self, now: float = 0.0, timeouts: CallTimeouts = UNLIMITED) -> None:
         self.begun_at = now
-        # When the watchdog of the connection looks at it, on trio's clock: no clock runs out before.
+        # When `calls` look at it, on trio's clock: no clock runs out before.
         self.deadline = now + timeouts.shortest
         # The clocks, once something happened to one of them; most calls are answered before (see `clocks`).
         self._clocks: CallClocks | CallTimeouts = timeouts
