@@ -120,7 +120,7 @@ class Calls:
                 self._nursery.start_soon(self._run_exchange, frame, slot)
             else:
                 await self._transport.send(frame)
-            slot.is_sent = True
+                slot.is_sent = True
             return await slot.wait(on_progress)
         finally:
             del self._slots[request_id]
@@ -146,7 +146,7 @@ class Calls:
             self._nursery.start_soon(self._run_exchange, frame, slot)
         else:
             await self._transport.send(frame)
-        slot.is_sent = True
+            slot.is_sent = True
 
     def withdraw(self, slot: OpenSlot) -> None:
         """Give up on what was begun; the slot is not told."""
@@ -168,6 +168,7 @@ class Calls:
         with trio.CancelScope() as slot.exchange:
             if frame.request_id is None or not self._session.is_waiting(frame.request_id):
                 return  # failed or withdrawn before it began
+            slot.is_sent = True
             try:
                 await self._transport.send(frame)
             except McpActorsError as error:

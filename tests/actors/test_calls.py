@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 import trio
+from attrs import define, field
 
 from mcp_actors.actors.alarms import Alarms
 from mcp_actors.actors.calls import Calls
 from mcp_actors.errors import TransportBroken
 from mcp_actors.protocol.clocks import CallTimeouts
 from mcp_actors.protocol.session import Session, SessionSettings
+from mcp_actors.protocol.types import Era, Frame
 from mcp_actors.transports.memory import MemoryTransport
 
 
@@ -33,3 +37,38 @@ async def test_a_call_that_comes_after_the_end_fails_with_its_cause(is_held: boo
             await calls.ask("ping", None, timeouts=CallTimeouts())
 
     assert len(calls) == 0
+
+
+@define
+class Exchanges:
+    """As much of a transport as is used: notes what each exchange carries."""
+
+    is_exchange: bool = True
+    sent: list[str] = field(factory=list)
+
+    async def send(self, frame: Frame) -> None:
+        self.sent.append(frame.method)
+
+
+def ready_session() -> Session:
+    session: Session = Session(SessionSettings(is_http=True, pinned_era=Era.LEGACY))
+    session.open(0.0)
+    info = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "n", "version": "1"}}
+    session.receive_message(json.dumps({"jsonrpc": "2.0", "id": 1, "result": info}).encode(), 0.0)
+    session.frames_to_send()
+    return session
+
+
+@pytest.mark.parametrize("attempt", range(10))
+async def test_an_exchange_that_is_given_up_at_once_is_withdrawn_only_where_it_began(attempt: int) -> None:
+    """B18, S204: whichever of both tasks comes first, the server is told to forget just what it may have seen."""
+    wire, posted = Exchanges(), []
+
+    async with trio.open_nursery() as nursery:
+        calls = Calls(ready_session(), wire, nursery, Alarms(), post=posted.append, react=list)  # type: ignore[arg-type]
+        with trio.CancelScope() as caller:
+            caller.cancel()
+            await calls.ask("ping", None, timeouts=CallTimeouts())
+
+    assert caller.cancelled_caught
+    assert (wire.sent, len(posted)) in (([], 0), (["ping"], 1))
