@@ -44,11 +44,10 @@ def run_list(shared: GlobalOptions, own: argparse.Namespace) -> int:
 
 async def _list(plan: Plan, *, as_json: bool) -> int:
     from mcp_actors.cli import render
-    from mcp_actors.cli.asked import declining_host
-    from mcp_actors.cli.fleet import open_fleet, settle, tell_warnings
+    from mcp_actors.cli.fleet import tell_warnings
+    from mcp_actors.cli.listing import settled_fleet
 
-    async with open_fleet(plan.once(), host=declining_host()) as runtime:
-        await settle(runtime)
+    async with settled_fleet(plan) as runtime:
         statuses = runtime.status()
     rows = [render.server_row(statuses[name]) for name in plan.names]
     rows += [render.invalid_row(name, problem.describe()) for name, problem in plan.invalid.items()]
@@ -70,8 +69,9 @@ async def _list(plan: Plan, *, as_json: bool) -> int:
 
 def configure_tools(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``tools``."""
-    parser.add_argument("server", nargs="?", metavar="SERVER", help="only this server's; no other is started")
-    parser.add_argument("--json", action="store_true", help='print {"tools": [...]}')
+    from mcp_actors.cli.listing import add_server
+
+    add_server(parser, "tools")
     parser.add_argument("--search", metavar="QUERY", help="only those that fit these words, best first")
     parser.add_argument("--limit", type=int, default=10, metavar="N", help="with --search: at most so many (10)")
     parser.add_argument(
@@ -83,32 +83,23 @@ def configure_tools(parser: argparse.ArgumentParser) -> None:
 
 def run_tools(shared: GlobalOptions, own: argparse.Namespace) -> int:
     """List tools; 0 when every enabled server that was asked is connected."""
-    from mcp_actors.cli.fleet import load_plan
-    from mcp_actors.cli.signals import run_interruptibly
+    from mcp_actors.cli.listing import run_listing
 
-    plan = load_plan(shared)
-    if own.server is not None:
-        plan = plan.only(own.server)
-    return run_interruptibly(partial(_tools, plan, own.server, own))
+    return run_listing(shared, own, _tools)
 
 
-async def _tools(plan: Plan, server: str | None, own: argparse.Namespace) -> int:
-    from mcp_actors.actors.lifecycle import ServerState
+async def _tools(plan: Plan, own: argparse.Namespace) -> int:
     from mcp_actors.cli import render
-    from mcp_actors.cli.asked import declining_host
-    from mcp_actors.cli.fleet import open_fleet, refuse, settle, tell_warnings
+    from mcp_actors.cli.listing import miss, settled_fleet
     from mcp_actors.model.face import ModelFace
     from mcp_actors.tools.formats import FORMATS
     from mcp_actors.tools.listing import Listing
 
-    async with open_fleet(plan.once(), host=declining_host()) as runtime:
-        await settle(runtime)
-        statuses, catalog = runtime.status(), runtime.catalog
+    async with settled_fleet(plan) as runtime:
+        code, catalog = miss(runtime, plan, own.server), runtime.catalog
         face = ModelFace(runtime)
         listing = await face.listing() if own.format is not None or own.search is not None else Listing()
         found = () if own.search is None else await face.search(own.search, own.limit)
-    if server is not None and not statuses[server].is_connected:
-        return refuse(statuses[server])
     tools = [tool for name in plan.names for tool in catalog.tools_of(name)]
     views = list(listing)
     if own.search is not None:
@@ -121,14 +112,8 @@ async def _tools(plan: Plan, server: str | None, own: argparse.Namespace) -> int
     elif own.json:
         output.emit(render.json_text({"tools": [render.tool_row(tool) for tool in tools]}))
     else:
-        output.emit(render.tool_table(tools, has_words=server is not None))
-    tell_warnings(statuses.values())
-    missing = [
-        status for status in statuses.values() if status.state not in (ServerState.CONNECTED, ServerState.DISABLED)
-    ]
-    for status in missing:
-        refuse(status)
-    return exits.FAILED if missing or plan.invalid else exits.OK
+        output.emit(render.tool_table(tools, has_words=own.server is not None))
+    return code
 
 
 # ── get ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -151,13 +136,11 @@ def run_get(shared: GlobalOptions, own: argparse.Namespace) -> int:
 
 async def _get(plan: Plan, name: str, *, as_json: bool) -> int:
     from mcp_actors.cli import render
-    from mcp_actors.cli.asked import declining_host
-    from mcp_actors.cli.fleet import open_fleet, settle
+    from mcp_actors.cli.listing import settled_fleet
     from mcp_actors.cli.redact import redact_entry
     from mcp_actors.tools.listing import clean_instructions
 
-    async with open_fleet(plan.once(), host=declining_host()) as runtime:
-        await settle(runtime)
+    async with settled_fleet(plan) as runtime:
         status, tools = runtime.status()[name], runtime.catalog.tools_of(name)
         instructions = runtime.server(name).instructions
     spec = plan.spec(name)

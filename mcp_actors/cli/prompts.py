@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from mcp_actors.cli.fleet import Plan
     from mcp_actors.cli.options import GlobalOptions
-    from mcp_actors.jsontypes import JsonObject
     from mcp_actors.tools.items import Prompt
 
 __all__ = ["configure_prompt", "configure_prompts", "run_prompt", "run_prompts"]
@@ -30,47 +29,35 @@ __all__ = ["configure_prompt", "configure_prompts", "run_prompt", "run_prompts"]
 
 def configure_prompts(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``prompts``."""
-    from mcp_actors.cli.reading import add_server
+    from mcp_actors.cli.listing import add_server
 
     add_server(parser, "prompts")
 
 
 def run_prompts(shared: GlobalOptions, own: argparse.Namespace) -> int:
     """List prompts; 0 when every enabled server that was asked is connected."""
-    from mcp_actors.cli.fleet import load_plan
-    from mcp_actors.cli.signals import run_interruptibly
+    from mcp_actors.cli.listing import run_listing
 
-    plan = load_plan(shared)
-    if own.server is not None:
-        plan = plan.only(own.server)
-    return run_interruptibly(partial(_prompts, plan, own))
+    return run_listing(shared, own, _prompts)
 
 
 async def _prompts(plan: Plan, own: argparse.Namespace) -> int:
     from mcp_actors.cli import render
-    from mcp_actors.cli.asked import declining_host
-    from mcp_actors.cli.fleet import open_fleet, settle
-    from mcp_actors.cli.reading import miss
+    from mcp_actors.cli.listing import miss, row_of, settled_fleet
     from mcp_actors.tools.mentions import usage_of
 
-    async with open_fleet(plan.once(), host=declining_host()) as runtime:
-        await settle(runtime)
+    async with settled_fleet(plan) as runtime:
         prompts = [prompt for name in plan.names for prompt in runtime.server(name).prompts]
-        code = miss(runtime, plan)
+        code = miss(runtime, plan, own.server)
     if own.json:
-        output.emit(render.json_text({"prompts": [_row(prompt) for prompt in prompts]}))
+        shown = [row_of(each.definition, command=f"/{each.callable_name}", server=each.server) for each in prompts]
+        output.emit(render.json_text({"prompts": shown}))
     elif not prompts:
         output.emit("no prompts")
     else:
-        rows = [[render.clean_line(usage_of(prompt)), render.clean_line(prompt.description, 100)] for prompt in prompts]
+        rows = [[render.clean_line(usage_of(each)), render.clean_line(each.description, 100)] for each in prompts]
         output.emit("\n".join(render.columns(rows)))
     return code
-
-
-def _row(prompt: Prompt) -> JsonObject:
-    """One row for machines: the command's name and the server, then everything as it wrote it."""
-    written = {key: value for key, value in prompt.definition.items() if key not in ("server", "command")}
-    return {"command": f"/{prompt.callable_name}", "server": prompt.server, **written}
 
 
 # ── prompt ───────────────────────────────────────────────────────────────────────────────────────────────────────────

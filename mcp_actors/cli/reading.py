@@ -20,30 +20,10 @@ if TYPE_CHECKING:
     from mcp_actors.cli.fleet import Plan
     from mcp_actors.cli.options import GlobalOptions
     from mcp_actors.fleet.running import Runtime
-    from mcp_actors.jsontypes import Json, JsonObject
-    from mcp_actors.tools.items import Item, Resource, ResourceTemplate
+    from mcp_actors.jsontypes import Json
+    from mcp_actors.tools.items import Resource, ResourceTemplate
 
-__all__ = ["add_server", "configure_read", "configure_resources", "miss", "run_read", "run_resources"]
-
-
-def add_server(parser: argparse.ArgumentParser, what: str) -> None:
-    """Add the argument and the option that both listing verbs have."""
-    parser.add_argument("server", nargs="?", metavar="SERVER", help="only this server's; no other is started")
-    parser.add_argument("--json", action="store_true", help=f'print {{"{what}": [...]}}')
-
-
-def miss(runtime: Runtime, plan: Plan) -> int:
-    """Tell of servers that should be up and are not, and of lists that failed; the exit code of a verb that lists."""
-    from mcp_actors.actors.lifecycle import ServerState
-    from mcp_actors.cli.fleet import refuse, tell_warnings
-
-    tell_warnings(runtime.status().values())
-    fine = (ServerState.CONNECTED, ServerState.DISABLED)
-    missing = [status for status in runtime.status().values() if status.state not in fine]
-    codes = [refuse(status) for status in missing]
-    if len(runtime.status()) == 1 and codes:
-        return codes[0]
-    return exits.FAILED if codes or plan.invalid else exits.OK
+__all__ = ["configure_read", "configure_resources", "run_read", "run_resources"]
 
 
 # ── resources ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -51,54 +31,36 @@ def miss(runtime: Runtime, plan: Plan) -> int:
 
 def configure_resources(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``resources``."""
+    from mcp_actors.cli.listing import add_server
+
     add_server(parser, "resources")
     parser.add_argument("--templates", action="store_true", help="list the patterns of URIs as well")
 
 
 def run_resources(shared: GlobalOptions, own: argparse.Namespace) -> int:
     """List resources; 0 when every enabled server that was asked is connected."""
-    from mcp_actors.cli.fleet import load_plan
-    from mcp_actors.cli.signals import run_interruptibly
+    from mcp_actors.cli.listing import run_listing
 
-    plan = load_plan(shared)
-    if own.server is not None:
-        plan = plan.only(own.server)
-    return run_interruptibly(partial(_resources, plan, own))
+    return run_listing(shared, own, _resources)
 
 
 async def _resources(plan: Plan, own: argparse.Namespace) -> int:
     from mcp_actors.cli import render
-    from mcp_actors.cli.asked import declining_host
-    from mcp_actors.cli.fleet import open_fleet, settle
-    from mcp_actors.errors import McpActorsError
+    from mcp_actors.cli.listing import each_of, miss, row_of, settled_fleet
 
-    templates: list[ResourceTemplate] = []
-    async with open_fleet(plan.once(), host=declining_host()) as runtime:
-        await settle(runtime)
+    async with settled_fleet(plan) as runtime:
         servers = [runtime.server(name) for name in plan.names]
         resources = [resource for server in servers for resource in server.resources]
-        code = miss(runtime, plan)
-        for server in servers if own.templates else ():
-            if not server.status.is_connected:
-                continue
-            try:
-                templates += await server.templates()
-            except McpActorsError as error:
-                output.note(str(error))
-                code = exits.FAILED
+        code = miss(runtime, plan, own.server)
+        templates, failed = await each_of(servers if own.templates else (), lambda server: server.templates())
     if own.json:
-        shown: dict[str, Json] = {"resources": [_row(resource) for resource in resources]}
+        shown: dict[str, Json] = {"resources": [row_of(each.definition, server=each.server) for each in resources]}
         if own.templates:
-            shown["resourceTemplates"] = [_row(template) for template in templates]
+            shown["resourceTemplates"] = [row_of(each.definition, server=each.server) for each in templates]
         output.emit(render.json_text(shown))
     else:
         output.emit(_table(resources, templates))
-    return code
-
-
-def _row(item: Item) -> JsonObject:
-    """One row for machines: the server, then everything as it wrote it."""
-    return {"server": item.server, **{key: value for key, value in item.definition.items() if key != "server"}}
+    return failed or code
 
 
 def _table(resources: Sequence[Resource], templates: Sequence[ResourceTemplate]) -> str:

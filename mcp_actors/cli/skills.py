@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from mcp_actors.cli.fleet import Plan
     from mcp_actors.cli.options import GlobalOptions
     from mcp_actors.fleet.server import Server
-    from mcp_actors.jsontypes import JsonObject
     from mcp_actors.tools.skills import Skill
 
 __all__ = ["configure_skill", "configure_skills", "run_skill", "run_skills"]
@@ -31,51 +30,31 @@ __all__ = ["configure_skill", "configure_skills", "run_skill", "run_skills"]
 
 def configure_skills(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``skills``."""
-    from mcp_actors.cli.reading import add_server
+    from mcp_actors.cli.listing import add_server
 
     add_server(parser, "skills")
 
 
 def run_skills(shared: GlobalOptions, own: argparse.Namespace) -> int:
     """List skills; 0 when every enabled server that was asked is connected."""
-    from mcp_actors.cli.fleet import load_plan
-    from mcp_actors.cli.signals import run_interruptibly
+    from mcp_actors.cli.listing import run_listing
 
-    plan = load_plan(shared)
-    if own.server is not None:
-        plan = plan.only(own.server)
-    return run_interruptibly(partial(_skills, plan, own))
+    return run_listing(shared, own, _skills)
 
 
 async def _skills(plan: Plan, own: argparse.Namespace) -> int:
     from mcp_actors.cli import render
-    from mcp_actors.cli.asked import declining_host
-    from mcp_actors.cli.fleet import open_fleet, settle
-    from mcp_actors.cli.reading import miss
-    from mcp_actors.errors import McpActorsError
+    from mcp_actors.cli.listing import each_of, miss, row_of, settled_fleet
 
-    found: list[Skill] = []
-    async with open_fleet(plan.once(), host=declining_host()) as runtime:
-        await settle(runtime)
-        code = miss(runtime, plan)
-        for name in plan.names:
-            if not runtime.server(name).status.is_connected:
-                continue
-            try:
-                found += await runtime.server(name).skills()
-            except McpActorsError as error:
-                output.note(str(error))
-                code = exits.FAILED
+    async with settled_fleet(plan) as runtime:
+        code = miss(runtime, plan, own.server)
+        found, failed = await each_of(map(runtime.server, plan.names), lambda server: server.skills())
     if own.json:
-        output.emit(render.json_text({"skills": [_row(skill) for skill in found]}))
+        rows = [row_of(skill.definition, server=skill.server) for skill in found]
+        output.emit(render.json_text({"skills": rows}))
     else:
         output.emit(_table(found))
-    return code
-
-
-def _row(skill: Skill) -> JsonObject:
-    """One row for machines: the server, then everything as it wrote it."""
-    return {"server": skill.server, **{key: value for key, value in skill.definition.items() if key != "server"}}
+    return failed or code
 
 
 def _table(skills: Sequence[Skill]) -> str:
