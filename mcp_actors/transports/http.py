@@ -245,6 +245,8 @@ class HttpTransport:
                 await self._take_receipt(answer, frame)
                 return
             sink.answering(frame)
+            if answer.status == 200 and not answer.content_type:
+                self._note_once("an answer came without a content type")
             broken = await take_answer(
                 answer, frame, sink, max_bytes=self._max_bytes, had_session=had_session, cursor=cursor
             )

@@ -77,6 +77,8 @@ class HttpAnswer:
     is_broken: bool = field(default=False, init=False)
     _is_closed: bool = field(default=False, init=False, repr=False)
     _chunks: AsyncIterator[bytes] = field(init=False, repr=False)
+    # What was looked at and is still to be read.
+    _peeked: bytes = field(default=b"", init=False, repr=False)
     # Undoes a compression that was not asked for; None for a plain body.
     _inflater: zlib._Decompress | None = field(default=None, init=False, repr=False)
 
@@ -114,6 +116,9 @@ class HttpAnswer:
         Cancellation:
             Safe; the connection is closed.
         """
+        if self._peeked:
+            chunk, self._peeked = self._peeked, b""
+            return chunk
         if self._inflater is None:
             if self._encoding != "identity" and not self._response.is_stream_consumed:
                 raise TransportBroken(reason=f"the answer is compressed with {self._encoding[:20]}, unasked")
@@ -131,6 +136,21 @@ class HttpAnswer:
                 return chunk
             if not raw and not self._inflater.eof:
                 raise TransportBroken(reason="the answer broke off: its compression has no end")
+
+    async def looks_like_json(self) -> bool:
+        """Whether the body begins as a message does. Nothing is lost but white space before it.
+
+        Raises:
+            TransportBroken: as for `receive_some`.
+
+        Cancellation:
+            Safe; the connection is closed.
+        """
+        while chunk := await self.receive_some():
+            if start := chunk.lstrip():
+                self._peeked = start
+                return start[:1] in b"{["
+        return False
 
     async def _receive_raw(self) -> bytes:
         if self.is_complete or self.is_broken or self._is_closed:

@@ -8,9 +8,13 @@ What this is not: making the request (`http_client`), nor judging a refusal, whi
     2xx     application/json     deliver the body                 accepted, body ignored (fault 35)
     2xx     text/event-stream    deliver each message (fault 36)  accepted, body ignored
             that ended early     lose, unless it may be resumed
+    2xx     none, body like JSON deliver the body                 accepted, body ignored
     2xx     none, body empty     lose: no answer can come (C10)   accepted
     2xx     anything else        refuse (fault 37)                accepted, body ignored
     other   any                  refuse                           noted; the session goes on
+
+Rule 1: a type that is there is believed: ``text/plain`` is a wrong one, whatever the body (C10). Where there is none,
+the body may be looked at (RFC 9110, 8.3): some servers forget the header.
 """
 
 from __future__ import annotations
@@ -92,7 +96,7 @@ async def take_answer(
             can_resume = cursor is not None
             await deliver_events(answer, frame, sink, cursor, max_bytes=max_bytes)
             reason = STREAM_ENDED
-        elif kind == JSON:
+        elif kind == JSON or (not kind and await answer.looks_like_json()):
             body = await answer.read(max_bytes)
             if body.strip():
                 sink.deliver(body)

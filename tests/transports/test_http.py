@@ -136,6 +136,9 @@ DELIVERED = {
     ),
     "sse-bytes": (sse_reply(*(bytes([byte]) for byte in event(ANSWER))), [ANSWER]),
     "sse-then-cut": (sse_reply(event(ANSWER), is_whole=False), [ANSWER]),
+    "untyped": (Reply(200, [], [ANSWER]), [ANSWER]),
+    "untyped-spaced": (Reply(200, [], [b"\n", b" \r\n " + ANSWER[:1], ANSWER[1:]]), [ANSWER]),
+    "untyped-bytes": (Reply(200, [("Content-Type", "")], [bytes([byte]) for byte in ANSWER]), [ANSWER]),
 }
 
 
@@ -172,7 +175,9 @@ async def test_first_byte_before_the_answer():
 REFUSED = {
     "html": (Reply(200, [("Content-Type", "Text/HTML; charset=x")], [b"<h1>Sign in</h1>"]), 200, "text/html"),
     "untyped": (Reply(200, [], [b"hello"]), 200, ""),
+    "untyped-sse": (Reply(200, [], [event(ANSWER)]), 200, ""),
     "text": (Reply(200, [("Content-Type", "text/plain")], [b"Accepted"]), 200, "text/plain"),
+    "text-json": (Reply(200, [("Content-Type", "text/plain")], [ANSWER]), 200, "text/plain"),
     "404": (json_reply(b'{"jsonrpc":"2.0","error":{"code":-32001,"message":"m"}}', 404), 404, "application/json"),
     "400-empty": (Reply(400), 400, ""),
     "500-cut": (Reply(500, [("Content-Type", "text/html")], [b"<h1>"], is_whole=False), 500, "text/html"),
@@ -190,6 +195,15 @@ async def test_answer_refused(reply, status, kind):
         assert refusal.body == b"".join(reply.chunks)
         assert refusal.url == place_of(rig.peer.url)
         assert rig.sink.delivered == rig.sink.lost == []
+
+
+async def test_a_missing_type_is_noted_once():
+    """An answer without a content type is taken for what it looks like, and the server's slip is noted (fault 36)."""
+    async with open_rig(answering(Reply(200, [], [ANSWER]))) as rig:
+        await rig.ask(request())
+        await rig.ask(request())
+
+        assert rig.transport.diagnostics().notes == ("an answer came without a content type",)
 
 
 async def test_refusal_fields():
