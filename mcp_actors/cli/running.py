@@ -1,8 +1,8 @@
 """Owns the verb ``run``: the fleet alive in the foreground, as a unit file starts it.
 
 What this is not: a daemon. It does not fork and is asked nothing; its log is standard error, its events (``--json``)
-standard output. All it writes is the
-journal of its living children, so that the next ``run`` stops what a killed one left behind.
+standard output. All it writes is the journal of its living children, so that the next ``run`` stops what a killed one
+left behind. What a person chose by another verb (``enable``, ``disable``, ``approve``) it sees in the file of choices.
 
 SIGTERM ends it with 0, as a unit file expects, SIGINT with 130; a second signal hurries the stop (`signals`). SIGHUP
 has it read its configuration again, unless it comes because the terminal went away: that ends it.
@@ -72,7 +72,7 @@ async def _run(shared: GlobalOptions, plan: Plan, *, is_watching: bool, has_even
     from mcp_actors.cli.configured import read_configuration
     from mcp_actors.config.specs import SERVICE_RESTARTS
     from mcp_actors.files.places import Places
-    from mcp_actors.fleet.reloading import keep_reloading
+    from mcp_actors.fleet.reloading import choices_file, keep_reloading
     from mcp_actors.runtime import open_runtime
 
     plan.tell()
@@ -86,8 +86,9 @@ async def _run(shared: GlobalOptions, plan: Plan, *, is_watching: bool, has_even
         # An ignored one stays ignored (nohup).
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
             nursery.start_soon(_reload_on_hangup, runtime, nursery)
-        if is_watching:
-            nursery.start_soon(partial(keep_reloading, runtime, then=_reload))
+        # What a person tells us in another terminal counts at once; edits of files only where they are to be watched.
+        files = None if is_watching else choices_file
+        nursery.start_soon(partial(keep_reloading, runtime, then=_reload, files=files))
         await _tell_changes(runtime, plan.names, _emit_event if has_events else None)
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     from mcp_actors.fleet.running import Runtime
 
-__all__ = ["DEBOUNCE", "keep_reloading", "reload", "take_prints", "watched_files"]
+__all__ = ["DEBOUNCE", "choices_file", "keep_reloading", "reload", "take_prints", "watched_files"]
 
 logger = logging.getLogger("mcp_actors.runtime")
 
@@ -49,6 +50,8 @@ RUST_TIMEOUT: Final = 200
 
 # What a file looked like: device, inode, size, moment of change in ns; None: it was not there.
 Print: TypeAlias = "tuple[int, int, int, int] | None"
+# Gives the files to look at. Blocking.
+_ListFiles: TypeAlias = "Callable[[], tuple[Path, ...]]"
 
 
 async def reload(runtime: Runtime) -> Applied:
@@ -86,6 +89,7 @@ async def keep_reloading(
     debounce: float = DEBOUNCE,
     is_polling: bool = False,
     then: Callable[[Runtime], Awaitable[object]] = reload,
+    files: Callable[[Runtime], tuple[Path, ...]] | None = None,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Reload whenever a file that counts changes. Runs until cancelled; reports started when it watches.
@@ -94,8 +98,10 @@ async def keep_reloading(
         runtime: what to reload.
         interval: seconds between two looks, where no events tell of changes.
         debounce: seconds that it must have been quiet.
-        then: what to do about a change; what it raises ends the watching.
+        then: what to do about a change; what it raises ends the watching. It is begun at each change, also while it
+            still runs for an earlier one: `Runtime.reload` reads one after the other, and the last one read holds.
         is_polling: look, also where the package watchfiles (extra ``watch``) could tell.
+        files: gives the files to look at, in a thread; None: those that count for the configuration.
 
     Cancellation:
         Safe; takes up to a fifth of a second with watchfiles.
@@ -105,11 +111,12 @@ async def keep_reloading(
     """
     watchfiles = None if is_polling else _library()
     bell = _Bell()
-    prints = await _look(runtime)
+    list_files = partial(files or watched_files, runtime)
+    prints = await _look(list_files)
     with bare_errors():
         async with trio.open_nursery() as nursery:
             if watchfiles is not None:
-                nursery.start_soon(_ring_on_events, watchfiles, runtime, bell)
+                nursery.start_soon(_ring_on_events, watchfiles, list_files, bell)
             task_status.started()
             async with runtime.configured.reading:
                 is_stale = await trio.to_thread.run_sync(runtime.configured.is_stale)
@@ -118,9 +125,9 @@ async def keep_reloading(
             while True:
                 with trio.move_on_after(interval if not bell.is_rung_by_events else NET_INTERVAL):
                     await bell.wait()
-                seen = await _look(runtime)
+                seen = await _look(list_files)
                 if seen != prints:
-                    prints = await _quiet(runtime, seen, debounce)
+                    prints = await _quiet(list_files, seen, debounce)
                     nursery.start_soon(then, runtime)
 
 
@@ -143,6 +150,11 @@ def watched_files(runtime: Runtime) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(files))
 
 
+def choices_file(runtime: Runtime) -> tuple[Path, ...]:
+    """The file of our own where ``approve``, ``enable`` and ``disable`` keep what a person chose."""
+    return (Places.of(runtime.configured.environ).state_dir / CHOICES_FILE,)
+
+
 def take_prints(files: Iterable[Path]) -> dict[Path, Print]:
     """What each file looks like now. Blocking."""
     return {path: _print_of(path) for path in files}
@@ -156,16 +168,16 @@ def _print_of(path: Path) -> Print:
     return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
-async def _look(runtime: Runtime) -> dict[Path, Print]:
-    return await trio.to_thread.run_sync(lambda: take_prints(watched_files(runtime)))
+async def _look(list_files: _ListFiles) -> dict[Path, Print]:
+    return await trio.to_thread.run_sync(lambda: take_prints(list_files()))
 
 
-async def _quiet(runtime: Runtime, seen: dict[Path, Print], debounce: float) -> dict[Path, Print]:
+async def _quiet(list_files: _ListFiles, seen: dict[Path, Print], debounce: float) -> dict[Path, Print]:
     """Wait until nothing changes any more (rule 3). Returns what the files look like then."""
     with trio.move_on_after(max(MAX_BURST, debounce)):
         while True:
             await trio.sleep(debounce)
-            before, seen = seen, await _look(runtime)
+            before, seen = seen, await _look(list_files)
             if before == seen:
                 break
     return seen
@@ -187,11 +199,11 @@ class _Bell:
         self._event = trio.Event()
 
 
-async def _ring_on_events(watchfiles: ModuleType, runtime: Runtime, bell: _Bell) -> None:
+async def _ring_on_events(watchfiles: ModuleType, list_files: _ListFiles, bell: _Bell) -> None:
     """Ring when the file system tells of a change. Ends when it cannot: then it is looked at often."""
     try:
         while True:
-            directories = await trio.to_thread.run_sync(_directories, runtime)
+            directories = await trio.to_thread.run_sync(_directories, list_files)
             events = watchfiles.awatch(
                 *directories, watch_filter=None, debounce=50, rust_timeout=RUST_TIMEOUT, recursive=False,
                 ignore_permission_denied=True,
@@ -202,7 +214,7 @@ async def _ring_on_events(watchfiles: ModuleType, runtime: Runtime, bell: _Bell)
                 async for _ in events:
                     bell.ring()
                     # Directories come and go, and other files count after a reload.
-                    if directories != await trio.to_thread.run_sync(_directories, runtime):
+                    if directories != await trio.to_thread.run_sync(_directories, list_files):
                         break
     except OSError as error:
         logger.warning("watching files failed, looking at them instead: %s", error.strerror)
@@ -210,13 +222,13 @@ async def _ring_on_events(watchfiles: ModuleType, runtime: Runtime, bell: _Bell)
         bell.is_rung_by_events = False
 
 
-def _directories(runtime: Runtime) -> frozenset[Path]:
+def _directories(list_files: _ListFiles) -> frozenset[Path]:
     """The directories to watch for these files: where they are or will be, as far as it exists, and what links lead to.
 
     Blocking.
     """
     found: set[Path] = set()
-    for path in watched_files(runtime):
+    for path in list_files():
         try:
             found.add(next(parent for parent in path.parents if parent.is_dir()))
             if path.is_symlink():

@@ -10,7 +10,7 @@ import signal
 import pytest
 
 from mcp_actors.cli.processes import descendants
-from tests.cli.command import PATIENCE, config, environment, is_alive, server, shell, spawn, start
+from tests.cli.command import PATIENCE, config, environment, is_alive, run, server, shell, spawn, start
 
 pytestmark = pytest.mark.slow
 CLOCK = server(program="clock", era="legacy")
@@ -114,6 +114,22 @@ def test_run_follows_its_configuration(words, tmp_path):
     assert sum("clock: pending -> connected" in line for line in said) == 1
     assert any("reloaded: 1 added (late), 1 unchanged" in line for line in said)
     assert any("kept what ran before:" in line and "mcp.json" in line for line in said)
+
+
+def test_run_obeys_the_switches_of_another_terminal():
+    """S128, S097: ``disable`` stops a server of a fleet that runs and ``enable`` starts it, also without --watch."""
+    fleet = config(clock=CLOCK, other=CLOCK)
+    with start("run", *fleet) as process:
+        said = read_until(process.stderr, "running:")
+        switched = [run("disable", "clock", *fleet)]
+        said += read_until(process.stderr, "-> disabled (user)")
+        switched.append(run("enable", "clock", *fleet))
+        said += read_until(process.stderr, "clock: pending -> connected")
+        process.terminate()
+        _, rest = process.communicate(timeout=PATIENCE)
+
+    assert (process.returncode, [each.returncode for each in switched]) == (0, [0, 0]), rest
+    assert sum("other: pending -> connected" in line for line in said) == 1
 
 
 def test_run_tells_of_a_death():
