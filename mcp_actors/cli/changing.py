@@ -181,14 +181,12 @@ def _only_scope_of(name: str, places: Places) -> str:
     """
     from mcp_actors.cli.destinations import destination_of
     from mcp_actors.errors import ConfigError
-    from mcp_actors.files.writing import plan_change
 
     found: list[str] = []
     for scope in SCOPES:
         destination = destination_of(scope, places)
         try:
-            change = plan_change(destination.file, lambda text: text or "")
-            if name in destination.servers(change.before):
+            if name in destination.held():
                 found.append(scope)
         except ConfigError:
             continue

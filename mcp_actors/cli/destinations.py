@@ -63,6 +63,14 @@ class Destination:
             value = value.get(key) if isinstance(value, Mapping) else None
         return value if isinstance(value, Mapping) else {}
 
+    def held(self) -> JsonObject:
+        """The servers that the file has now, none where there is no file.
+
+        Raises:
+            ConfigError: the file cannot be read, or does not parse.
+        """
+        return self.servers(plan_change(self.file, lambda text: text or "").before)
+
     def apply(self, entries: EntryChanges, state_dir: Path, *, is_dry: bool) -> Change:
         """Change the servers of the file.
 

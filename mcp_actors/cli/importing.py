@@ -7,7 +7,7 @@ Rules.
 1. What is written is Claude Code's spelling, with ``${NAME}`` references in place of other programs' ones; nothing is
    filled in.
 2. A second import changes nothing: an entry that is there already, under its name or the name that a clash gave it, is
-   left alone.
+   left alone. For the scope local, the user's own servers are there already.
 3. Whatever is not copied is named, with the reason.
 4. What a repository may have brought along is copied only where it still needs approval (``-s project``), or where the
    person names its file: nobody's own files are the place for programs that nobody looked at (fault 109).
@@ -49,6 +49,7 @@ FORMAT_NAMES: Final = (
 # What the reading put in the place of a file's content: it cannot be written down.
 _SLOT: Final = re.compile(r"\$\{file\.\d+\}")
 _BROUGHT: Final = "{path} belongs to the project: take it over with -s project, or name it with --path"
+_IN_PLACE: Final = "{path} belongs to the project, and is read where it is: mcp-actors approve lets its servers run"
 
 
 def configure_import(parser: argparse.ArgumentParser) -> None:
@@ -68,6 +69,7 @@ def run_import(shared: GlobalOptions, own: argparse.Namespace) -> int:
     from mcp_actors.config.formats import FORMATS
     from mcp_actors.config.specs import Scope
     from mcp_actors.files.loading import load_choices
+    from mcp_actors.files.places import PROJECT_FILE
 
     places = places_of()
     refuse_when_managed(places)
@@ -80,18 +82,21 @@ def run_import(shared: GlobalOptions, own: argparse.Namespace) -> int:
     left: list[str] = [str(problem) for reading, _, _ in readings for problem in reading.problems]
     for reading, path, is_brought in readings:
         is_kept_out = is_brought and destination.scope is not Scope.PROJECT
+        brought = (_IN_PLACE if path.name == PROJECT_FILE else _BROUGHT).format(path=path)
         for spec in reading.specs:
             entry = entry_of(spec)
-            reason = _BROUGHT.format(path=path) if is_kept_out else _refusal(spec.name, entry, destination, policy)
+            reason = brought if is_kept_out else _refusal(spec.name, entry, destination, policy)
             if reason is None:
                 wanted.append((spec.name, entry))
             else:
                 left.append(f"{spec.name}: not imported: {reason}")
+    of_user = destination_of(Scope.USER, places).held() if destination.scope is Scope.LOCAL else {}
+    missing = [(name, entry) for name, entry in wanted if place_entries(of_user, [(name, entry)])]
     # New name -> old name of what was written; filled by the change, which may be made more than once.
     placed: dict[str, str] = {}
 
     def entries(held: JsonObject) -> Mapping[str, JsonObject]:
-        new = place_entries(held, wanted)
+        new = place_entries(held, missing)
         placed.clear()
         placed.update({name: old for name, (old, _) in new.items()})
         return {name: entry for name, (_, entry) in new.items()}

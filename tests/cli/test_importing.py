@@ -96,6 +96,41 @@ def test_a_configuration_directory_that_is_elsewhere(below, count, home, project
     assert ("  d\n" in done.stderr) is bool(count)
 
 
+@pytest.mark.parametrize(
+    ("of_user", "words", "copied"),
+    [
+        ({}, ["cursor"], ["a"]),
+        ({"a": {"command": "x"}}, ["cursor"], None),
+        ({"a": {"command": "other"}}, ["cursor"], ["a"]),
+        ({"a": {"command": "other"}, "a_1": {"command": "x"}}, ["cursor"], None),
+        ({"a": {"command": "x"}, "b": {"command": "y"}}, ["claude-code"], None),
+    ],
+    ids=["new", "same", "another definition", "same after a clash", "read in place"],
+)
+def test_what_the_user_has_everywhere_gets_no_local_copy(of_user, words, copied, home, project):
+    """S040: a server that stands among the user's own is there already for every project, whatever it came from."""
+    (home / ".cursor").mkdir()
+    (home / ".cursor" / "mcp.json").write_text('{"mcpServers": {"a": {"command": "x"}}}')
+    (home / ".claude.json").write_text(json.dumps({"mcpServers": of_user}))
+
+    done = run("import", *words, cwd=project)
+
+    assert done.returncode == 0, done.stderr
+    local = json.loads((home / ".claude.json").read_text()).get("projects", {}).get(str(project), {})
+    assert (list(local["mcpServers"]) if local else None) == copied
+    assert ("were there already" in done.stderr) is (copied is None)
+
+
+def test_a_file_that_is_read_in_place_says_so(home, project):
+    """A project's ``.mcp.json`` need not be imported, it needs to be approved (S023, fault 109)."""
+    (project / ".mcp.json").write_text('{"mcpServers": {"a": {"command": "x"}}}')
+
+    done = run("import", "claude-code", cwd=project)
+
+    assert done.returncode == 1
+    assert "is read where it is: mcp-actors approve lets its servers run" in done.stderr
+
+
 def test_every_format_can_be_imported():
     """The table of formats and the choices of the verb are the same."""
     assert set(FORMAT_NAMES) == set(FORMATS)
