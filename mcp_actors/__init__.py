@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mcp_actors.actors.hosting import Host, ServerRequest
     from mcp_actors.actors.lifecycle import Phase, ServerState, ServerStatus
+    from mcp_actors.actors.listening import LogWatcher, ResourceWatcher
     from mcp_actors.actors.prompters import CallablePrompter
+    from mcp_actors.actors.questions import PendingQuestion
     from mcp_actors.actors.registry import StatusChange, Watcher
     from mcp_actors.actors.slots import Progress
     from mcp_actors.actors.telemetry import connection_event
     from mcp_actors.auth.driving import Prompter, Reception
     from mcp_actors.auth.grants import DeviceCode
     from mcp_actors.auth.prompters import BrowserPrompter, SignInPage
+    from mcp_actors.auth.status import AuthStatus
     from mcp_actors.config.changes import Applied
     from mcp_actors.config.settings import Settings
     from mcp_actors.config.sources import SourceReading
@@ -35,8 +38,9 @@ if TYPE_CHECKING:
         StdioTarget,
         TransportName,
     )
+    from mcp_actors.elicitation.fields import Form
     from mcp_actors.elicitation.handlers import Root, SamplingAnswer, SamplingLimits, SamplingRequest
-    from mcp_actors.elicitation.hooks import TOOL_EVENTS, Hooks, read_hooks
+    from mcp_actors.elicitation.hooks import TOOL_EVENTS, HookContext, Hooks, read_hooks
     from mcp_actors.elicitation.policy import PreparedAnswer
     from mcp_actors.elicitation.requests import Action, Answer, InputRequest
     from mcp_actors.errors import (
@@ -82,16 +86,22 @@ if TYPE_CHECKING:
     from mcp_actors.model.permission import Allow, Deny
     from mcp_actors.model.permission_tool import permission_tool
     from mcp_actors.model.pins import PinBook, PinStore
+    from mcp_actors.model.result_reader import Called
+    from mcp_actors.protocol.events import LogReceived
     from mcp_actors.protocol.task_handle import TaskHandle
     from mcp_actors.runtime import open_runtime
-    from mcp_actors.tools.catalog import Catalog, Tool
-    from mcp_actors.tools.mentions import MissingArguments
+    from mcp_actors.tools.catalog import Catalog, Collision, Tool
+    from mcp_actors.tools.items import Prompt, Resource, ResourceTemplate
+    from mcp_actors.tools.listing import Listing
+    from mcp_actors.tools.mentions import Mention, MissingArguments
     from mcp_actors.tools.permission_rules import Rules, Verdict, read_rules
     from mcp_actors.tools.permissions import Decision, PermissionRequest
-    from mcp_actors.tools.pinning import PinPolicy
+    from mcp_actors.tools.pinning import Pin, PinPolicy, ToolChange
     from mcp_actors.tools.plans import Limits, ModelImage, ModelResult, ModelText
     from mcp_actors.tools.results import ToolResult
+    from mcp_actors.tools.search import ToolMatch
     from mcp_actors.tools.skills import Skill, SkillFile
+    from mcp_actors.tools.view import ToolView
 
 __all__ = [
     "TOOL_EVENTS",
@@ -105,10 +115,13 @@ __all__ = [
     "AuthError",
     "AuthFailed",
     "AuthRequired",
+    "AuthStatus",
     "BrowserPrompter",
     "CallError",
     "CallablePrompter",
+    "Called",
     "Catalog",
+    "Collision",
     "Composer",
     "ConfigError",
     "ConnectFailed",
@@ -119,32 +132,41 @@ __all__ = [
     "DeviceCode",
     "ElicitationDeclined",
     "EraChoice",
+    "Form",
     "GaveUp",
+    "HookContext",
     "Hooks",
     "Host",
     "HttpConnectorSource",
     "InProcessTarget",
     "InputRequest",
     "Limits",
+    "Listing",
     "LoadedConfig",
     "LoadedSkill",
     "LocalProtocolError",
+    "LogReceived",
+    "LogWatcher",
     "MailboxFull",
     "McpActorsError",
+    "Mention",
     "MissingArguments",
     "ModelFace",
     "ModelImage",
     "ModelResult",
     "ModelText",
     "Outputs",
+    "PendingQuestion",
     "PermissionRequest",
     "Phase",
+    "Pin",
     "PinBook",
     "PinPolicy",
     "PinStore",
     "Plugin",
     "PreparedAnswer",
     "Progress",
+    "Prompt",
     "PromptMessage",
     "Prompter",
     "ProtocolError",
@@ -154,6 +176,9 @@ __all__ = [
     "Refreshed",
     "RemoteProtocolError",
     "RemoteTarget",
+    "Resource",
+    "ResourceTemplate",
+    "ResourceWatcher",
     "RestartDefaults",
     "RestartPolicy",
     "RestartType",
@@ -182,7 +207,10 @@ __all__ = [
     "TaskEnded",
     "TaskHandle",
     "Tool",
+    "ToolChange",
+    "ToolMatch",
     "ToolResult",
+    "ToolView",
     "TransportBroken",
     "TransportClosed",
     "TransportError",
@@ -207,13 +235,16 @@ __all__ = [
 _HOMES = {
     "actors.hosting": ("Host", "ServerRequest"),
     "actors.lifecycle": ("Phase", "ServerState", "ServerStatus"),
+    "actors.listening": ("LogWatcher", "ResourceWatcher"),
     "actors.prompters": ("CallablePrompter",),
+    "actors.questions": ("PendingQuestion",),
     "actors.registry": ("StatusChange", "Watcher"),
     "actors.slots": ("Progress",),
     "actors.telemetry": ("connection_event",),
     "auth.driving": ("Prompter", "Reception"),
     "auth.grants": ("DeviceCode",),
     "auth.prompters": ("BrowserPrompter", "SignInPage"),
+    "auth.status": ("AuthStatus",),
     "config.changes": ("Applied",),
     "config.settings": ("Settings",),
     "config.sources": ("SourceReading",),
@@ -221,34 +252,41 @@ _HOMES = {
         *("EraChoice", "InProcessTarget", "RemoteTarget", "RestartDefaults", "RestartPolicy", "RestartType"),
         *("Scope", "ServerSpec", "StdioTarget", "TransportName"),
     ),
-    "fleet.connectors": ("ConnectorSource", "HttpConnectorSource", "join_connectors"),
+    "elicitation.fields": ("Form",),
     "elicitation.handlers": ("Root", "SamplingAnswer", "SamplingLimits", "SamplingRequest"),
-    "elicitation.hooks": ("TOOL_EVENTS", "Hooks", "read_hooks"),
+    "elicitation.hooks": ("TOOL_EVENTS", "HookContext", "Hooks", "read_hooks"),
     "elicitation.policy": ("PreparedAnswer",),
     "elicitation.requests": ("Action", "Answer", "InputRequest"),
-    "fleet.hosts": ("Questions",),
     "files.loading": ("LoadedConfig", "load_config"),
     "files.plugins": ("Plugin",),
+    "fleet.connectors": ("ConnectorSource", "HttpConnectorSource", "join_connectors"),
+    "fleet.hosts": ("Questions",),
+    "fleet.reloading": ("keep_reloading",),
+    "fleet.running": ("Runtime",),
+    "fleet.server": ("RefreshOutcome", "Refreshed", "Server"),
+    "fleet.skills": ("LoadedSkill",),
     "model.composer": ("Attachment", "Composer", "PromptMessage"),
     "model.face": ("ModelFace",),
     "model.outputs": ("Outputs",),
     "model.permission": ("Allow", "Deny"),
     "model.permission_tool": ("permission_tool",),
     "model.pins": ("PinBook", "PinStore"),
+    "model.result_reader": ("Called",),
+    "protocol.events": ("LogReceived",),
     "protocol.task_handle": ("TaskHandle",),
-    "fleet.reloading": ("keep_reloading",),
-    "fleet.running": ("Runtime",),
     "runtime": ("open_runtime",),
-    "fleet.skills": ("LoadedSkill",),
-    "fleet.server": ("RefreshOutcome", "Refreshed", "Server"),
-    "tools.catalog": ("Catalog", "Tool"),
-    "tools.mentions": ("MissingArguments",),
+    "tools.catalog": ("Catalog", "Collision", "Tool"),
+    "tools.items": ("Prompt", "Resource", "ResourceTemplate"),
+    "tools.listing": ("Listing",),
+    "tools.mentions": ("Mention", "MissingArguments"),
     "tools.permission_rules": ("Rules", "Verdict", "read_rules"),
     "tools.permissions": ("Decision", "PermissionRequest"),
-    "tools.pinning": ("PinPolicy",),
+    "tools.pinning": ("Pin", "PinPolicy", "ToolChange"),
     "tools.plans": ("Limits", "ModelImage", "ModelResult", "ModelText"),
     "tools.results": ("ToolResult",),
+    "tools.search": ("ToolMatch",),
     "tools.skills": ("Skill", "SkillFile"),
+    "tools.view": ("ToolView",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

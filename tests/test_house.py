@@ -167,6 +167,34 @@ def test_the_front_door_opens_on_everything_it_names() -> None:
     assert [name for name in package.__all__ if not hasattr(package, name)] == []
 
 
+# What methods of the front door give that is not meant to be written down: actors, and what doors look at.
+INNER_TYPES = {"Connection", "Rule", "Snapshot"}
+
+
+def types_given() -> dict[str, str]:
+    """Maps each class of ours that a public method of the front door returns -> one such method."""
+    package = import_module("mcp_actors")
+    ours = {node.name for path in MODULES for node in tree_of(path).body if isinstance(node, ast.ClassDef)}
+    found: dict[str, str] = {}
+    for thing in (getattr(package, name) for name in package.__all__):
+        members = vars(thing) if inspect.isclass(thing) else {}
+        for key, value in members.items():
+            if inspect.isfunction(value) and not key.startswith("_"):
+                names = set(re.findall(r"\w+", str(value.__annotations__.get("return", ""))))
+                found |= dict.fromkeys(names & ours, f"{thing.__name__}.{key}")
+    return found
+
+
+def test_what_the_front_door_gives_can_be_named() -> None:
+    """A typed program can write down what every public method returns: its class stands in the package's `__all__`."""
+    given = types_given()
+    exported = set(import_module("mcp_actors").__all__)
+
+    assert {"Listing", "ToolResult"} <= given.keys()
+    assert {name: method for name, method in given.items() if name not in exported | INNER_TYPES} == {}
+    assert given.keys() >= INNER_TYPES
+
+
 # ── words ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from mcp_actors.model.permission import AskPermission
     from mcp_actors.model.pins import PinBook
     from mcp_actors.tools.permission_rules import Rules, Verdict
-    from mcp_actors.tools.pinning import Change
+    from mcp_actors.tools.pinning import ToolChange
     from mcp_actors.tools.plans import Limits, ModelResult, Shrink
     from mcp_actors.tools.resource_tools import HostTool
     from mcp_actors.tools.results import ToolResult
-    from mcp_actors.tools.search import Match
+    from mcp_actors.tools.search import ToolMatch
 
 __all__ = ["Called", "Fleet", "ModelFace"]
 
@@ -75,7 +75,7 @@ class ModelFace:
         limits: Limits | None = None,
         outputs: Outputs | None = None,
         pins: PinBook | None = None,
-        report: Callable[[str, tuple[Change, ...]], None] | None = None,
+        report: Callable[[str, tuple[ToolChange, ...]], None] | None = None,
         shrink: Shrink | None = shrink_picture,
         is_strict: bool = False,
         hooks: Hooks | None = None,
@@ -132,7 +132,7 @@ class ModelFace:
         return await self._offer.listing()
 
     @property
-    def changes(self) -> Mapping[str, tuple[Change, ...]]:
+    def changes(self) -> Mapping[str, tuple[ToolChange, ...]]:
         """Server -> what changed since it was approved, as found by the last listing."""
         return {} if self.pins is None else dict(self.pins.changes)
 
@@ -180,7 +180,7 @@ class ModelFace:
             raise ValueError(f"no form is named {form!r}; there are: {', '.join(FORMATS)}")
         return FORMATS[form]([*await self.listing(), *self.host_tools])
 
-    async def search(self, query: str, limit: int = DEFAULT_LIMIT) -> tuple[Match, ...]:
+    async def search(self, query: str, limit: int = DEFAULT_LIMIT) -> tuple[ToolMatch, ...]:
         """Find tools by words, best first. Cancellation: safe (S170)."""
         return await self._offer.search(query, limit)
 

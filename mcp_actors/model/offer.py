@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from mcp_actors.tools.catalog import Tool
     from mcp_actors.tools.filters import Hide
     from mcp_actors.tools.permission_rules import Rules
-    from mcp_actors.tools.pinning import Change
-    from mcp_actors.tools.search import Match
+    from mcp_actors.tools.pinning import ToolChange
+    from mcp_actors.tools.search import ToolMatch
     from mcp_actors.tools.view import ToolView
 
 __all__ = ["Offer", "Offering"]
@@ -63,7 +63,7 @@ class Offer:
     # What was approved; None: definitions may change freely.
     pins: PinBook | None
     # Told of the changes of a server when they are found.
-    _report: Callable[[str, tuple[Change, ...]], None] | None
+    _report: Callable[[str, tuple[ToolChange, ...]], None] | None
     # What was listed last, of which snapshot and by which rules; replaced together, under the lock.
     _listing: Listing = field(factory=Listing, init=False)
     _listed: tuple[Snapshot, Rules] | tuple[None, None] = field(default=(None, None), init=False)
@@ -119,7 +119,7 @@ class Offer:
                 await trio.to_thread.run_sync(self.pins.approve, connection.spec, tools)
             self._hide, self._listed = None, (None, None)
 
-    async def search(self, query: str, limit: int) -> tuple[Match, ...]:
+    async def search(self, query: str, limit: int) -> tuple[ToolMatch, ...]:
         """Find tools by words, best first. Cancellation: safe."""
         listing = await self.listing()
         index = self._index = self._index.replace(listing)

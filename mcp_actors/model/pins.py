@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from mcp_actors.config.specs import ServerSpec
     from mcp_actors.jsontypes import Json
     from mcp_actors.tools.catalog import Tool
-    from mcp_actors.tools.pinning import Change, Pin
+    from mcp_actors.tools.pinning import Pin, ToolChange
 
 __all__ = ["PinBook", "PinStore"]
 
@@ -92,7 +92,7 @@ class PinBook:
     store: PinStore
     policy: PinPolicy = PinPolicy.WARN
     # Server -> its changes since it was pinned, servers without any left out; written by `look` and `approve`.
-    changes: dict[str, tuple[Change, ...]] = field(factory=dict, init=False)
+    changes: dict[str, tuple[ToolChange, ...]] = field(factory=dict, init=False)
     # Callable names that are held back; the same set for ever, so that a filter may hold it.
     suspended: set[str] = field(factory=set, init=False)
     # Server -> raw name -> pin; of servers that were seen.
@@ -104,7 +104,7 @@ class PinBook:
         """Whether these tools were not compared yet."""
         return self._seen.get(server) is not tools
 
-    def look(self, spec: ServerSpec, tools: tuple[Tool, ...]) -> tuple[Change, ...]:
+    def look(self, spec: ServerSpec, tools: tuple[Tool, ...]) -> tuple[ToolChange, ...]:
         """Compare a server's tools with its pins; a server that has none is pinned as it is.
 
         Returns:
@@ -127,7 +127,7 @@ class PinBook:
         self._seen[spec.name] = tools
         self._note(spec.name, ())
 
-    def _note(self, server: str, changes: tuple[Change, ...]) -> None:
+    def _note(self, server: str, changes: tuple[ToolChange, ...]) -> None:
         self.suspended -= suspended(self.changes.pop(server, ()), self.policy)
         if changes:
             self.changes[server] = changes

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from mcp_actors.tools.catalog import Tool
 
 __all__ = [
-    "Change",
     "ChangeKind",
     "Pin",
     "PinPolicy",
+    "ToolChange",
     "compare",
     "pin_tool",
     "pins_from_json",
@@ -81,7 +81,7 @@ class Pin:
 
 
 @frozen
-class Change:
+class ToolChange:
     """One tool that is not what was approved."""
 
     kind: ChangeKind
@@ -129,7 +129,7 @@ def pin_tool(tool: Tool) -> Pin:
     return Pin(tool.name, _digest(body), body)
 
 
-def compare(pins: Mapping[str, Pin], tools: Iterable[Tool]) -> tuple[Change, ...]:
+def compare(pins: Mapping[str, Pin], tools: Iterable[Tool]) -> tuple[ToolChange, ...]:
     """Compare one server's tools with what was approved.
 
     Args:
@@ -141,7 +141,7 @@ def compare(pins: Mapping[str, Pin], tools: Iterable[Tool]) -> tuple[Change, ...
     """
     if not pins:
         return ()
-    changes: list[Change] = []
+    changes: list[ToolChange] = []
     present = {tool.name: tool for tool in tools}
     gone = {name: pin for name, pin in pins.items() if name not in present}
     by_body = {pin.body_digest: name for name, pin in reversed(gone.items())}
@@ -155,13 +155,13 @@ def compare(pins: Mapping[str, Pin], tools: Iterable[Tool]) -> tuple[Change, ...
             old_name = by_body.pop(now.body_digest, None)
             if old_name is not None:
                 del gone[old_name]
-                changes.append(Change(ChangeKind.RENAMED, name, tool.callable_name, old_name))
+                changes.append(ToolChange(ChangeKind.RENAMED, name, tool.callable_name, old_name))
             else:
-                changes.append(Change(ChangeKind.ADDED, name, tool.callable_name))
+                changes.append(ToolChange(ChangeKind.ADDED, name, tool.callable_name))
         elif before.body_digest != now.body_digest:
             keys, diff = _differences(before.body, now.body)
-            changes.append(Change(ChangeKind.CHANGED, name, tool.callable_name, None, keys, diff))
-    changes += [Change(ChangeKind.REMOVED, name) for name in gone]
+            changes.append(ToolChange(ChangeKind.CHANGED, name, tool.callable_name, None, keys, diff))
+    changes += [ToolChange(ChangeKind.REMOVED, name) for name in gone]
     return tuple(changes)
 
 
@@ -200,7 +200,7 @@ def _lines(value: Json) -> list[str]:
     return lines
 
 
-def suspended(changes: Iterable[Change], policy: PinPolicy) -> frozenset[str]:
+def suspended(changes: Iterable[ToolChange], policy: PinPolicy) -> frozenset[str]:
     """Give the callable names that a host holds back until a person approved the changes (rule 3)."""
     if policy is PinPolicy.WARN:
         return frozenset()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mcp_actors.tools.listing import Listing, Shelf
     from mcp_actors.tools.view import ToolView
 
-__all__ = ["DEFAULT_LIMIT", "Match", "SearchIndex", "words_of"]
+__all__ = ["DEFAULT_LIMIT", "SearchIndex", "ToolMatch", "words_of"]
 
 DEFAULT_LIMIT: Final = 5
 # The usual constants of BM25: how fast repetition saturates, and how much length counts.
@@ -60,7 +60,7 @@ def words_of(text: str) -> list[str]:
     return words
 
 
-class Match(NamedTuple):
+class ToolMatch(NamedTuple):
     """A tool that was found, and how well it fits: larger is better."""
 
     view: ToolView
@@ -117,7 +117,7 @@ class SearchIndex:
         old = {id(indexed.shelf): indexed for indexed in self._shelves}
         return SearchIndex(tuple(old.get(id(shelf)) or _Indexed(shelf) for shelf in listing.shelves))
 
-    def search(self, query: str, limit: int = DEFAULT_LIMIT) -> tuple[Match, ...]:
+    def search(self, query: str, limit: int = DEFAULT_LIMIT) -> tuple[ToolMatch, ...]:
         """Find the tools that fit a query, best first.
 
         Args:
@@ -138,7 +138,7 @@ class SearchIndex:
             scores[place] = math.inf
         ranked = sorted(scores, key=lambda place: (-scores[place], place))[:limit]
         return tuple(
-            Match(self._shelves[shelf].shelf.shown[position], scores[shelf, position]) for shelf, position in ranked
+            ToolMatch(self._shelves[shelf].shelf.shown[position], scores[shelf, position]) for shelf, position in ranked
         )
 
     def _expand(self, word: str) -> list[tuple[str, float]]:
