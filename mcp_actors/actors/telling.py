@@ -30,7 +30,7 @@ REMEDIES: Final[dict[str, str]] = {
     "timeout": "see what it says with --debug; MCP_TIMEOUT (milliseconds) or its connectTimeout gives it longer",
     "refused": "correct its entry",
     "exit": "start its command by hand to see what it lacks; what it said last stands above",
-    "exhausted": "this machine is out of descriptors, processes or memory: ulimit -a shows its limits",
+    "exhausted": "raise what ran out: descriptors (ulimit -n; a server takes five), processes (ulimit -u) or memory",
     "unreachable": "see that the server runs, and that its url is right",
 }
 # Of a server whose headers come from a program: there is nothing to log in to (S245).

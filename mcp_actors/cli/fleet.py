@@ -16,6 +16,7 @@ from mcp_actors.cli import exits, output
 from mcp_actors.cli.arguments import server_candidates
 from mcp_actors.cli.configured import find_spec, no_such_server, places_of, read_configuration
 from mcp_actors.cli.debuglog import install_log
+from mcp_actors.cli.descriptors import make_room
 from mcp_actors.cli.exits import UsageError
 from mcp_actors.cli.progress import fleet_text, open_progress
 from mcp_actors.config.choices import OPEN_CHOICES
@@ -159,6 +160,7 @@ async def open_fleet(plan: Plan, *, host: Host | None = None) -> AsyncIterator[R
     answers what servers ask.
     """
     plan.tell()
+    make_room(len(plan.specs))
     state_dir = places_of().state_dir
     async with open_runtime(plan.specs, settings=plan.settings, state_dir=state_dir, host=host) as runtime:
         yield runtime

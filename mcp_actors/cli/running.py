@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mcp_actors.actors.registry import StatusChange
     from mcp_actors.cli.fleet import Plan
     from mcp_actors.cli.options import GlobalOptions
+    from mcp_actors.files.loading import LoadedConfig
     from mcp_actors.fleet.running import Runtime
 
 __all__ = ["change_line", "configure_run", "login_notice", "run_run"]
@@ -70,13 +71,19 @@ async def _run(shared: GlobalOptions, plan: Plan, *, is_watching: bool, has_even
     from attrs import evolve
 
     from mcp_actors.cli.configured import read_configuration
+    from mcp_actors.cli.descriptors import make_room
     from mcp_actors.config.specs import SERVICE_RESTARTS
     from mcp_actors.files.places import Places
     from mcp_actors.fleet.reloading import choices_file, keep_reloading
     from mcp_actors.runtime import open_runtime
 
     plan.tell()
-    reread = partial(read_configuration, shared)
+
+    def reread() -> LoadedConfig:
+        loaded = read_configuration(shared)
+        make_room(len(loaded.specs))
+        return loaded
+
     state_dir = Places.of(os.environ).state_dir
     settings = evolve(plan.settings, restarts=SERVICE_RESTARTS)
     async with (

@@ -59,10 +59,12 @@ def run_storm(shared: GlobalOptions, own: argparse.Namespace) -> int:
     from attrs import evolve
 
     from mcp_actors.cli.debuglog import install_log
+    from mcp_actors.cli.descriptors import make_room
     from mcp_actors.cli.signals import run_interruptibly
     from mcp_actors.config.settings import read_settings
 
     install_log(is_debug=shared.is_debug, place=shared.debug_file)
+    make_room(own.servers)
     settings = read_settings(os.environ).settings
     settings = evolve(
         settings,

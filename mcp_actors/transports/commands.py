@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SHELL_PREFIX",
-    "SPAWN_HINTS",
     "FileKind",
     "LookUp",
     "final_command",
     "look_up",
     "resolve_command",
     "resolve_final",
+    "spawn_hint",
 ]
 
 # Variable of ours: the program, with its first arguments, that starts every server's.
@@ -40,7 +40,7 @@ SHELL_PREFIX: Final = "CLAUDE_CODE_SHELL_PREFIX"
 
 
 # What the system's own words leave out when it refuses a file that is there and executable.
-SPAWN_HINTS: Final[Mapping[int | None, str]] = {
+_SPAWN_HINTS: Final[Mapping[int | None, str]] = {
     errno.ENOENT: "the interpreter that its first line (#!) names, or its loader, does not exist",
     errno.ENOEXEC: "its first line names no interpreter (#!), or it is a program for another machine",
 }
@@ -181,3 +181,13 @@ def _remedy(command: str, kind: FileKind, look_up: LookUp) -> str:
     if rest and look_up(command) is FileKind.MISSING:
         return f"the command holds a space: put {first!r} in `command` and the rest in `args`"
     return _REMEDIES[kind]
+
+
+def spawn_hint(error: OSError) -> str | None:
+    """What the system's own words leave out when a program could not be started; None where they say enough."""
+    if error.errno == errno.EMFILE:
+        import resource
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        return f"this process may have {limit} of them at once (ulimit -n)"
+    return _SPAWN_HINTS.get(error.errno)

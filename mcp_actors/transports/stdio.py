@@ -26,7 +26,7 @@ from mcp_actors.errors import ConnectFailed, RemoteProtocolError, TransportBroke
 from mcp_actors.protocol.framing import LineFramer, encode_line
 from mcp_actors.transports import ladder
 from mcp_actors.transports.base import Diagnostics, Turn
-from mcp_actors.transports.commands import SPAWN_HINTS, resolve_final
+from mcp_actors.transports.commands import resolve_final, spawn_hint
 from mcp_actors.transports.environment import child_environment
 from mcp_actors.transports.outbox import Outbox
 from mcp_actors.transports.process import BIG_PIPE_BYTES, describe_exit, enlarge_pipe, read_now
@@ -206,7 +206,7 @@ class StdioTransport:
             raise
         except (OSError, ValueError) as error:
             what = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            hint = SPAWN_HINTS.get(error.errno) if isinstance(error, OSError) else None
+            hint = spawn_hint(error) if isinstance(error, OSError) else None
             what = f"{what}: {hint}" if hint else what
             raise ConnectFailed(
                 server=self.spec.name, reason=f"could not start {target.command!r}: {what}", can_retry=False
