@@ -136,6 +136,8 @@ def run_auth(shared: GlobalOptions, own: argparse.Namespace) -> int:
         else:
             for row in rows:
                 output.emit(status_line(row))
+            if not rows:
+                output.note("no server that is reached over a network is configured", prefix="")
         return LOGIN if own.name and rows[0].state not in _FINE else OK
 
     return with_desk(verb)

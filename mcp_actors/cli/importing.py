@@ -108,7 +108,7 @@ def run_import(shared: GlobalOptions, own: argparse.Namespace) -> int:
         output.note(f"{name} (as {old} exists with another definition)" if name != old else name, prefix="  ")
     done = f"imported {len(placed)} of {len(wanted) + len(left)} servers into {destination.file} ({destination.scope})"
     same = len(wanted) - len(placed)
-    tell_change(change, done + (f"; {same} were there already" if same else ""), is_dry=own.dry_run)
+    tell_change(change, done + (f"; there already: {same}" if same else ""), is_dry=own.dry_run)
     return FAILED if left else OK
 
 
@@ -147,7 +147,14 @@ def _read(path: Path, chosen: Format, destination: Destination, places: Places) 
         data = read_bounded(path)
     except (OSError, ValueError) as exc:
         raise unreadable(path, exc) from exc
-    text = SourceText(data, str(path), destination.scope, format=chosen, directory=chosen.directory_of(path.as_posix()))
+    text = SourceText(
+        data,
+        str(path),
+        destination.scope,
+        format=chosen,
+        directory=chosen.directory_of(path.as_posix()),
+        must_have_servers=path != places.claude_json,  # it holds much else
+    )
     reading = read_source(text, around)
     whole = [problem for problem in reading.problems if problem.server is None]
     if whole:

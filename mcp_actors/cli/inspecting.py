@@ -90,13 +90,15 @@ def run_tools(shared: GlobalOptions, own: argparse.Namespace) -> int:
 
 async def _tools(plan: Plan, own: argparse.Namespace) -> int:
     from mcp_actors.cli import render
-    from mcp_actors.cli.listing import miss, settled_fleet
+    from mcp_actors.cli.listing import is_over, miss, settled_fleet
     from mcp_actors.model.face import ModelFace
     from mcp_actors.tools.formats import FORMATS
     from mcp_actors.tools.listing import Listing
 
     async with settled_fleet(plan) as runtime:
         code, catalog = miss(runtime, plan, own.server), runtime.catalog
+        if is_over(own, code):
+            return code
         face = ModelFace(runtime)
         listing = await face.listing() if own.format is not None or own.search is not None else Listing()
         found = () if own.search is None else await face.search(own.search, own.limit)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mcp_actors.fleet.server import Server
     from mcp_actors.jsontypes import JsonObject
 
-__all__ = ["add_server", "each_of", "miss", "row_of", "run_listing", "settled_fleet"]
+__all__ = ["add_server", "each_of", "is_over", "miss", "row_of", "run_listing", "settled_fleet"]
 
 T = TypeVar("T")
 
@@ -100,6 +100,11 @@ def miss(runtime: Runtime, plan: Plan, asked: str | None) -> int:
     if len(statuses) == 1 and codes:
         return codes[0]
     return exits.FAILED if codes or plan.invalid else exits.OK
+
+
+def is_over(own: argparse.Namespace, code: int) -> bool:
+    """Whether all is said: the one server that was named is not up. A machine gets its empty list all the same."""
+    return own.server is not None and code != exits.OK and not own.json
 
 
 def row_of(definition: JsonObject, **ours: str) -> JsonObject:

@@ -43,12 +43,14 @@ def run_prompts(shared: GlobalOptions, own: argparse.Namespace) -> int:
 
 async def _prompts(plan: Plan, own: argparse.Namespace) -> int:
     from mcp_actors.cli import render
-    from mcp_actors.cli.listing import miss, row_of, settled_fleet
+    from mcp_actors.cli.listing import is_over, miss, row_of, settled_fleet
     from mcp_actors.tools.mentions import usage_of
 
     async with settled_fleet(plan) as runtime:
         prompts = [prompt for name in plan.names for prompt in runtime.server(name).prompts]
         code = miss(runtime, plan, own.server)
+        if is_over(own, code):
+            return code
     if own.json:
         shown = [row_of(each.definition, command=f"/{each.callable_name}", server=each.server) for each in prompts]
         output.emit(render.json_text({"prompts": shown}))

@@ -46,12 +46,14 @@ def run_resources(shared: GlobalOptions, own: argparse.Namespace) -> int:
 
 async def _resources(plan: Plan, own: argparse.Namespace) -> int:
     from mcp_actors.cli import render
-    from mcp_actors.cli.listing import each_of, miss, row_of, settled_fleet
+    from mcp_actors.cli.listing import each_of, is_over, miss, row_of, settled_fleet
 
     async with settled_fleet(plan) as runtime:
         servers = [runtime.server(name) for name in plan.names]
         resources = [resource for server in servers for resource in server.resources]
         code = miss(runtime, plan, own.server)
+        if is_over(own, code):
+            return code
         templates, failed = await each_of(servers if own.templates else (), lambda server: server.templates())
     if own.json:
         shown: dict[str, Json] = {"resources": [row_of(each.definition, server=each.server) for each in resources]}

@@ -44,10 +44,12 @@ def run_skills(shared: GlobalOptions, own: argparse.Namespace) -> int:
 
 async def _skills(plan: Plan, own: argparse.Namespace) -> int:
     from mcp_actors.cli import render
-    from mcp_actors.cli.listing import each_of, miss, row_of, settled_fleet
+    from mcp_actors.cli.listing import each_of, is_over, miss, row_of, settled_fleet
 
     async with settled_fleet(plan) as runtime:
         code = miss(runtime, plan, own.server)
+        if is_over(own, code):
+            return code
         found, failed = await each_of(map(runtime.server, plan.names), lambda server: server.skills())
     if own.json:
         rows = [row_of(skill.definition, server=skill.server) for skill in found]

@@ -139,6 +139,14 @@ def test_list_disabled_is_fine():
     assert [row["state"] for row in json.loads(done.stdout)["servers"]] == ["connected", "disabled"]
 
 
+def test_nobody_to_sign_in_to():
+    """A configuration of programs alone gives no row, and says so instead of nothing."""
+    done = run("auth", "status", *config(clock=GOOD))
+
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "no server that is reached over a network" in done.stderr
+
+
 def test_tools_json():
     """`tools --json` is pure JSON, servers in order, schemas as sent."""
     done = run("tools", "--json", *config(dice=DICE, clock=GOOD))

@@ -118,7 +118,17 @@ def test_what_the_user_has_everywhere_gets_no_local_copy(of_user, words, copied,
     assert done.returncode == 0, done.stderr
     local = json.loads((home / ".claude.json").read_text()).get("projects", {}).get(str(project), {})
     assert (list(local["mcpServers"]) if local else None) == copied
-    assert ("were there already" in done.stderr) is (copied is None)
+    assert ("there already: " in done.stderr) is (copied is None)
+
+
+def test_a_file_of_claude_code_without_servers_is_in_order(home, project):
+    """``~/.claude.json`` holds much else."""
+    (home / ".claude.json").write_text('{"numStartups": 7}')
+
+    done = run("import", "claude-code", cwd=project)
+
+    assert done.returncode == 0, done.stderr
+    assert "imported 0 of 0 servers" in done.stderr
 
 
 def test_a_file_that_is_read_in_place_says_so(home, project):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from mcp_actors.cli.listing import row_of
@@ -33,6 +35,15 @@ def test_missing_servers(verb, named, code, words):
     assert done.returncode == code, done.stderr
     assert all(word in done.stderr for word in words)
     assert ("off: disabled" in done.stderr) == (named == ["off"])
+    assert bool(done.stdout) == (named in ([], ["good"]))
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_machine_gets_an_empty_list(verb):
+    """With --json there is an object to read, also where the server that was named is not up."""
+    done = run(verb, "bad", "--json", *config(bad=BAD))
+
+    assert (done.returncode, json.loads(done.stdout)) == (1, {verb: []})
 
 
 @pytest.mark.parametrize(
