@@ -13,9 +13,10 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Final
 
-__all__ = ["PER_SERVER", "RESERVE", "make_room", "wanted_limit"]
+__all__ = ["AT_REST", "PER_SERVER", "RESERVE", "make_room", "missing_room", "wanted_limit"]
 
 # A child takes three pipes, the descriptor of its end and one to hear them by; five more while it is started.
+AT_REST: Final = 5
 PER_SERVER: Final = 8
 # For all else: files, logins, listeners, and whoever is started at the same moment.
 RESERVE: Final = 224
@@ -47,3 +48,13 @@ def make_room(servers: int) -> None:
     if limit is not None:
         with suppress(OSError, ValueError):  # Darwin allows less than its hard limit says
             resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+
+
+def missing_room(programs: int) -> str | None:
+    """Say why so many programs cannot be up at once, whatever this process does about it; None where they can."""
+    import resource
+
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if hard == resource.RLIM_INFINITY or hard >= AT_REST * programs:
+        return None
+    return f"{programs} programs take {AT_REST * programs} descriptors, and a process may have {hard} at most"

@@ -51,14 +51,19 @@ def run_doctor(shared: GlobalOptions, own: argparse.Namespace) -> int:
     """Check everything; 0 without errors, 3 when a whole file cannot be used, else 1."""
     from mcp_actors.cli import render
     from mcp_actors.cli.configured import places_of, read_configuration
+    from mcp_actors.cli.descriptors import missing_room
     from mcp_actors.cli.diagnosis import Finding, find_all, find_state
     from mcp_actors.config.settings import read_settings
+    from mcp_actors.config.specs import StdioTarget
 
     places = places_of()
     loaded = read_configuration(shared)
     findings = list(find_all(loaded, os.environ, str(places.cwd)))
     findings += [Finding("warning", "environment", text) for text in read_settings(os.environ)[1]]
     findings += find_state(places.state_dir)
+    programs = sum(spec.is_enabled and isinstance(spec.target, StdioTarget) for spec in loaded.specs)
+    if (missing := missing_room(programs)) is not None:
+        findings.append(Finding("warning", "descriptors", missing, remedy="raise that limit: ulimit -n, LimitNOFILE="))
     about: dict[str, Json] = {
         "version": _version(),
         "python": sys.version.split()[0],

@@ -31,11 +31,11 @@ def test_wanted_limit(servers, soft, hard, expected):
     assert expected == wanted_limit(servers, soft, hard)
 
 
-def list_under(soft, hard, count):
-    """Run ``list`` of so many servers in a process with these limits."""
+def run_under(soft, hard, count, *words):
+    """Run a verb on so many servers in a process with these limits."""
     fleet = {f"s{number}": server() for number in range(count)}
     return subprocess.run(
-        argv("list", "--json", *config(**fleet)),
+        argv(*words, "--json", *config(**fleet)),
         env=environment(),
         capture_output=True,
         text=True,
@@ -48,7 +48,7 @@ def list_under(soft, hard, count):
 @pytest.mark.slow
 def test_a_fleet_larger_than_the_soft_limit_connects():
     """Whatever the soft limit, every server is up when the hard one has room for them."""
-    done = list_under(64, 1024, 40)
+    done = run_under(64, 1024, 40, "list")
 
     states = [row["state"] for row in json.loads(done.stdout)["servers"]]
     assert (done.returncode, states) == (0, ["connected"] * 40), done.stderr
@@ -57,7 +57,7 @@ def test_a_fleet_larger_than_the_soft_limit_connects():
 @pytest.mark.slow
 def test_a_fleet_larger_than_the_hard_limit_says_so():
     """Fault 98: those that fit are up; each of the others names the limit and what to do, and nothing hangs."""
-    done = list_under(96, 96, 40)
+    done = run_under(96, 96, 40, "list")
 
     rows = json.loads(done.stdout)["servers"]
     up = [row for row in rows if row["state"] == "connected"]
@@ -67,3 +67,14 @@ def test_a_fleet_larger_than_the_hard_limit_says_so():
     assert short
     assert {row["reason"] for row in short} == {"exhausted"}
     assert all("Too many open files" in row["error"] and "96" in row["error"] for row in short)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("hard", "said"), [(100, ["descriptors"]), (1024, [])])
+def test_doctor_tells_of_a_fleet_that_cannot_be_up(hard, said):
+    """Before anything is started: so many programs and such a hard limit do not go together."""
+    done = run_under(100, hard, 40, "doctor")
+
+    findings = {row["code"]: row for row in json.loads(done.stdout)["findings"]}
+    assert (done.returncode, [code for code in findings if code == "descriptors"]) == (0, said)
+    assert not said or "40 programs take 200 descriptors" in findings["descriptors"]["text"]
