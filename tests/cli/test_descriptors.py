@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import resource
 import subprocess
+from pathlib import Path
 
 import pytest
+import trio
 
-from mcp_actors.cli.descriptors import PER_SERVER, RESERVE, wanted_limit
+from mcp_actors.cli.descriptors import AT_REST, PER_SERVER, RESERVE, wanted_limit
+from mcp_actors.runtime import open_runtime
+from mcp_actors.testing.synthetic import stdio_specs
 from tests.cli.command import PATIENCE, argv, config, environment, server
 
 
@@ -78,3 +82,20 @@ def test_doctor_tells_of_a_fleet_that_cannot_be_up(hard, said):
     findings = {row["code"]: row for row in json.loads(done.stdout)["findings"]}
     assert (done.returncode, [code for code in findings if code == "descriptors"]) == (0, said)
     assert not said or "40 programs take 200 descriptors" in findings["descriptors"]["text"]
+
+
+def descriptors():
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+@pytest.mark.slow
+async def test_what_a_server_takes():
+    """A program that is up takes as many descriptors as is said, which the errors and the documentation repeat."""
+    counts = []
+    with trio.fail_after(30):
+        for servers in (1, 4):
+            async with open_runtime(stdio_specs(servers)) as runtime:
+                await runtime.wait_ready()
+                counts.append(descriptors())
+
+    assert counts[1] - counts[0] == 3 * AT_REST
