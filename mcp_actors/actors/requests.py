@@ -74,11 +74,10 @@ async def ask_fully(
     tries = 0
     while True:
         tries += 1
-        left = deadline - trio.current_time()
         ask = partial(
             connection.exchange,
             method,
-            timeouts=timeouts if tries == 1 else evolve(timeouts, wall=left),
+            timeouts=timeouts if tries == 1 else evolve(timeouts, wall=deadline - trio.current_time()),
             on_progress=on_progress,
             headers=headers,
         )

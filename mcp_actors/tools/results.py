@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["ToolResult"]
 
 
-@frozen(eq=False)
+@frozen(eq=False, slots=False)  # what was decoded is kept in its dict
 class ToolResult:
     """The answer to one ``tools/call``. Untrusted. `raw` is decoded once, when the first property is read."""
 
@@ -56,7 +56,7 @@ class ToolResult:
             return ()
         if not isinstance(content, list):
             raise self._broken("content is not an array")
-        blocks = tuple(block for block in content if isinstance(block, dict))
+        blocks = tuple([block for block in content if isinstance(block, dict)])
         if len(blocks) != len(content):
             raise self._broken("content holds a block that is not an object")
         return blocks
@@ -92,8 +92,8 @@ class ToolResult:
         Source:
             S213.
         """
-        texts = (block.get("text") for block in self.content if block.get("type") == "text")
-        return "\n".join(text for text in texts if isinstance(text, str))
+        texts = [block.get("text") for block in self.content if block.get("type") == "text"]
+        return "\n".join([text for text in texts if isinstance(text, str)])
 
     def _broken(self, reason: str) -> RemoteProtocolError:
         subject = f"the result of {self.tool}" if self.tool else "the tool result"
