@@ -163,8 +163,9 @@ class Child:
         elif end.kind is not ExitKind.BUG:
             logger.info("[MCP:%s] ended reason=%s", self.spec.name, end.reason)
         told = None if end.kind is ExitKind.SHUTDOWN else error
-        self._last_error = describe_end(told, connection.diagnostics(), self._connect_timeout, connection.faults)
-        if self._last_error is not None:
+        self._last_error = None
+        if told is not None:
+            self._last_error = describe_end(told, connection.diagnostics(), self._connect_timeout, connection.faults)
             logger.debug("[MCP:%s] ended with: %s", self.spec.name, self._last_error)  # with its stderr (S352)
         self._standing.last_remedy = told.remedy if isinstance(told, AuthRequired | CredentialsRefused) else None
         return end

@@ -70,10 +70,8 @@ def capability_summary(info: ServerInfo) -> str:
     return json.dumps({**summary, "serverVersion": version}, separators=(",", ":"), default=str)
 
 
-def describe_end(
-    error: BaseException | None, seen: Diagnostics, connect_timeout: float, faults: Sequence[str] = ()
-) -> str | None:
-    """What went wrong with a life, in a few lines, with what the server said before; None when it ended in order.
+def describe_end(error: BaseException, seen: Diagnostics, connect_timeout: float, faults: Sequence[str] = ()) -> str:
+    """What went wrong with a life, in a few lines, with what the server said before.
 
     Args:
         error: what ended it.
@@ -81,8 +79,6 @@ def describe_end(
         connect_timeout: seconds that it had for the handshake.
         faults: what the server did wrong and went on; told where there was no answer (fault 72).
     """
-    if error is None:
-        return None
     heard = seen.stderr_tail
     if isinstance(error, trio.TooSlowError):
         text = "\n  ! ".join((f"no answer to the handshake within {connect_timeout:g} s", *faults))

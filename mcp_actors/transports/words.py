@@ -54,7 +54,7 @@ class LastLines:
 
     def tail(self) -> tuple[str, ...]:
         """The kept lines and the open one, oldest first."""
-        last = clean_line(self._open)
+        last = clean_line(self._open) if self._open else ""
         return (*self._lines, last) if last else tuple(self._lines)
 
 

@@ -52,14 +52,13 @@ def test_a_remedy_fits_the_server(reason: str, spec: ServerSpec, told: str | Non
 @pytest.mark.parametrize(
     ("error", "text"),
     [
-        (None, None),
         (AuthRequired(reason="no token", remedy=TOLD), "no token"),
         (ConnectFailed(reason="refused"), "refused"),
         (RemoteProtocolError(reason="no JSON"), "no JSON"),
         (ValueError("odd"), "ValueError: odd"),
     ],
 )
-def test_an_end_is_told_once(error: BaseException | None, text: str | None) -> None:
+def test_an_end_is_told_once(error: BaseException, text: str) -> None:
     """The remedy is no part of the error: a status has it beside (S417)."""
     assert describe_end(error, Diagnostics(), 30) == text
 
