@@ -9,6 +9,8 @@ Rules.
    tried.
 2. An update replaces what was known of its server, and touches nothing of another (S367).
 3. What is not connected offers nothing (S371); a stale generation's events are ignored (S126).
+4. A watcher is told of a change when the snapshot shows it, so that who reads the one and waits for the other misses
+   nothing and finds what was told.
 """
 
 from __future__ import annotations
@@ -83,7 +85,7 @@ class StatusChange:
 
 @define(eq=False)
 class Watcher:
-    """An asynchronous iterator over the changes since it was made; bounded, never holds up the registry."""
+    """An asynchronous iterator over the changes since the last snapshot; bounded, never holds up the registry."""
 
     _changes: deque[StatusChange] = field(factory=deque)
     _missed: int = 0
@@ -135,10 +137,12 @@ class Registry:
         self._awaited: set[str] = set()
         # Rung at each publication; over when `run` was left: nothing changes any more.
         self._published = Bell()
+        # Server, status before and after of what changed since the last publication, oldest first.
+        self._changes: list[tuple[str, ServerStatus | None, ServerStatus | None]] = []
 
     @contextmanager
     def watch(self) -> Iterator[Watcher]:
-        """Watch all changes of status while the block runs."""
+        """Watch all changes of status that the snapshot does not show yet, while the block runs."""
         watcher = Watcher()
         if self._published.is_over:
             watcher.end()
@@ -191,7 +195,7 @@ class Registry:
                 elif not status.is_connected:
                     self._withdraw(status.name)
                 counted = _counted(status, self._listings.get(status.name))
-                self._announce(status.name, self._statuses.get(status.name), counted)
+                self._remember(status.name, self._statuses.get(status.name), counted)
                 self._statuses[status.name] = counted
                 self._touched[status.name] = None
                 return counted.is_tried and self._is_last_awaited(status.name)
@@ -203,7 +207,7 @@ class Registry:
                         self._statuses[server] = _counted(known, listing)
                     self._touched[server] = None
             case ServerRemoved(name):
-                self._announce(name, self._statuses.pop(name, None), None)
+                self._remember(name, self._statuses.pop(name, None), None)
                 self._withdraw(name)
                 self._touched[name] = None
                 return self._is_last_awaited(name)
@@ -225,12 +229,9 @@ class Registry:
         self._connections.pop(name, None)
         self._listings.pop(name, None)
 
-    def _announce(self, name: str, old: ServerStatus | None, new: ServerStatus | None) -> None:
-        if not self._watchers or (old is not None and new is not None and _where(old) == _where(new)):
-            return
-        change = StatusChange(name, old, new)
-        for watcher in self._watchers:
-            watcher.notice(change)
+    def _remember(self, name: str, old: ServerStatus | None, new: ServerStatus | None) -> None:
+        if old is None or new is None or _where(old) != _where(new):
+            self._changes.append((name, old, new))
 
     def _publish(self) -> None:
         """Make one new snapshot of the last one; costs work for the servers that changed, and copies of the tables.
@@ -261,6 +262,11 @@ class Registry:
             listings=dict(self._listings),
         )
         self._published.ring()
+        changes, self._changes = self._changes, []
+        if self._watchers:
+            for change in [StatusChange(*each) for each in changes]:
+                for watcher in self._watchers:
+                    watcher.notice(change)
 
 
 def _counted(status: ServerStatus, listing: Listing | None) -> ServerStatus:

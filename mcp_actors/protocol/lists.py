@@ -54,7 +54,7 @@ class PageCollector:
     max_items: int = 10_000
     # All pages together, as sent.
     max_bytes: int = 64 * 1024 * 1024
-    # What was left out or cut short, in words; at most a few.
+    # What was cut short, then what was left out, in words; at most a few.
     warnings: list[str] = field(factory=list, init=False)
     pages: int = field(default=0, init=False)
     _bytes: int = field(default=0, init=False)
@@ -115,7 +115,8 @@ class PageCollector:
         return None
 
     def _stop(self, text: str) -> None:
-        self.warnings.append(f"{self.method}: {text}")
+        # First: who shows only some shows this one. What is not there matters more than what was there twice.
+        self.warnings.insert(0, f"{self.method}: {text}")
 
     def _warn(self, text: str) -> None:
         if len(self.warnings) < _MAX_WARNINGS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
 import trio
@@ -146,6 +146,21 @@ async def test_lists_of_an_older_connection_do_not_count(autojump_clock):
         await registry.mailbox.ref.ask(Flush())
 
         assert names(registry) == []
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+async def test_a_watcher_and_the_snapshot_agree(autojump_clock, is_late):
+    """What a watcher is told the snapshot shows, and what the snapshot does not show yet it will be told."""
+    async with running() as registry, AsyncExitStack() as stack:
+        watcher = None if is_late else stack.enter_context(registry.watch())
+        await tell(registry, StatusChanged(up("a"), object()), listed("a", "one"))
+        assert "a" not in registry.snapshot.servers
+        if watcher is None:
+            watcher = stack.enter_context(registry.watch())
+        change = await anext(watcher)
+
+        assert change.new is not None
+        assert (change.new.state, names(registry)) == ("connected", ["mcp__a__one"])
 
 
 async def test_what_was_told_before_the_end_is_published(autojump_clock):
