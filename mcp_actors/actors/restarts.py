@@ -9,6 +9,7 @@ Rules.
 2. Failed tries in a row back off exponentially; `max_tries` of them park the child (S116).
 3. The row ends with proof of health, which is work done or `stable_after` seconds of life, never a handshake.
 4. What a restart cannot help (a login, a refusal) is not restarted.
+5. A server that says of itself that it cannot serve just now is tried a few times more, whatever its restart type.
 """
 
 from __future__ import annotations
@@ -53,6 +54,10 @@ __all__ = [
 
 # The longest pause that a server can ask for, in seconds (fault 46).
 MAX_RETRY_AFTER: Final = 60.0
+# How often a server that is left as it ends is tried again all the same while it answers that this passes, and the
+# longest pause that it may ask for then: somebody waits (S119).
+FIRST_TRIES: Final = 3
+FIRST_PATIENCE: Final = 10.0
 
 
 class ExitKind(enum.Enum):
@@ -207,7 +212,7 @@ def decide(
     Source:
         S116-S120, S411, faults 43, 46, 90, 91.
     """
-    if end.kind not in _RESTARTED[restart]:
+    if end.kind not in _RESTARTED[restart] and not _is_turned_away(end, history):
         return Leave(end.reason)
     if not may_start(history, policy, now):
         return Park("crash-loop", policy.park_probe)
@@ -217,6 +222,15 @@ def decide(
     delay = delay * chance if policy.has_jitter else delay
     asked = end.cause.retry_after if isinstance(end.cause, TransportError) else None
     return RestartAfter(delay if asked is None else min(max(delay, asked), MAX_RETRY_AFTER))
+
+
+def _is_turned_away(end: Exit, history: History) -> bool:
+    """Whether a server was reached and said that it cannot serve just now (429, 5xx), and not too often (rule 5)."""
+    cause = end.cause
+    if end.kind is not ExitKind.CRASH or end.was_ready or not isinstance(cause, TransportError):
+        return False
+    is_passing = cause.http_status is not None and (cause.retry_after or 0.0) <= FIRST_PATIENCE
+    return is_passing and history.tries <= FIRST_TRIES
 
 
 def _backoff(policy: RestartPolicy, tries: int) -> float:

@@ -155,16 +155,20 @@ async def _find_tool(runtime: Runtime, call: _Call) -> Tool:
 
 
 async def _call(plan: Plan, call: _Call, asked: Asked) -> int:
-    from mcp_actors.cli.fleet import open_fleet, refuse, settle
+    from mcp_actors.cli.fleet import open_fleet, refuse, settle, tell_warnings
     from mcp_actors.cli.progress import open_progress
-    from mcp_actors.errors import RpcError
+    from mcp_actors.errors import RpcError, UnknownTool
 
     async with open_fleet(plan.once(), host=asked.questions.host) as runtime:
         await settle(runtime)
         status = runtime.status()[call.server]
         if not status.is_connected:
             return refuse(status)
-        tool = await _find_tool(runtime, call)
+        try:
+            tool = await _find_tool(runtime, call)
+        except UnknownTool:
+            tell_warnings([runtime.status()[call.server]])  # it may be what could not be listed
+            raise
         filled = arguments.build_arguments(call.base, call.words, tool.input_schema)
         with open_progress(f"calling {call.asked}") as progress:
             asked.draws(progress)

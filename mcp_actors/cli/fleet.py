@@ -173,11 +173,16 @@ async def _show_changes(runtime: Runtime, progress: Progress) -> None:
 
 
 async def settle(runtime: Runtime, names: Collection[str] | None = None) -> None:
-    """Wait until every server (or those named) is up or has failed its try, with progress on a terminal (S130)."""
+    """Wait until every server (or those named) is up or has failed for good, with progress on a terminal (S130).
+
+    In a plan of `Plan.once` only those are tried again that answer that they cannot serve just now (S119, fault 46).
+    """
     with open_progress(fleet_text(runtime.status())) as progress:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_show_changes, runtime, progress)
-            await runtime.wait_ready(names)
+            tried = await runtime.wait_ready(names)
+            while not all(status.is_settled for name, status in runtime.status().items() if name in tried):
+                await runtime.wait_published()
             nursery.cancel_scope.cancel()
 
 

@@ -121,6 +121,31 @@ def test_restart_type_decides_which_ends_are_restarted(restart: RestartType, kin
     assert isinstance(decision, RestartAfter) is (kind in _RESTARTS[restart])
 
 
+@pytest.mark.parametrize(
+    ("cause", "was_ready", "tries", "delay"),
+    [
+        (TransportBroken(reason="x", http_status=502), False, 1, 1.0),
+        (TransportBroken(reason="x", http_status=502), False, 3, 4.0),
+        (TransportBroken(reason="x", http_status=429, retry_after=2.0), False, 1, 2.0),
+        (TransportBroken(reason="x", http_status=503, retry_after=10.0), False, 1, 10.0),
+        # Too often, too long for who waits, not its own word, not a first connect, nothing that passes.
+        (TransportBroken(reason="x", http_status=502), False, 4, None),
+        (TransportBroken(reason="x", http_status=503, retry_after=10.5), False, 1, None),
+        (ConnectFailed(reason="Connection refused"), False, 1, None),
+        (TransportBroken(reason="x", http_status=502), True, 1, None),
+        (TransportBroken(reason="x", http_status=404, can_retry=False), False, 1, None),
+        (trio.TooSlowError(), False, 1, None),
+    ],
+)
+def test_a_server_that_cannot_serve_just_now_is_tried_again(cause, was_ready, tries, delay) -> None:
+    """Also one that is left as it ends is tried three times more while it says that this passes (S119, fault 46)."""
+    end = classify(cause, was_ready=was_ready)
+
+    decision = decide(end, History(tries=tries), RestartType.TEMPORARY, RestartPolicy(), now=0.0)
+
+    assert decision == (Leave(end.reason) if delay is None else RestartAfter(delay))
+
+
 def _flap(policy: RestartPolicy, *, is_proven: bool, life: float) -> tuple[list[float], object]:
     """Starts of a permanent server that dies `life` seconds after each start, until it is parked."""
     now, history, starts = 0.0, History(), []
