@@ -155,6 +155,9 @@ class TransportError(McpActorsError):
 class ConnectFailed(TransportError):
     """The connection never came up."""
 
+    # What a person can do about it; None: what its reason code says.
+    remedy: str | None = None
+
 
 @define(eq=False, kw_only=True, str=False, slots=False)
 class TransportClosed(TransportError):

@@ -47,9 +47,9 @@ def remedy_for(reason: str, spec: ServerSpec, told: str | None = None) -> str | 
     Args:
         reason: its reason code.
         spec: the server's definition.
-        told: what the error that asked for a login, or refused who we are, says itself, which knows more.
+        told: what the error itself says that asked for a login, refused who we are or reached nothing: it knows more.
     """
-    if reason in ("needs-auth", "refused") and told is not None:
+    if reason in ("needs-auth", "refused", "unreachable") and told is not None:
         return told
     if reason == "needs-auth" and isinstance(spec.target, RemoteTarget):
         if spec.target.headers_helper is not None:

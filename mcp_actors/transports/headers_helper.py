@@ -58,6 +58,8 @@ CREDENTIAL_PARTS: Final = frozenset(
 )
 # Scopes whose helpers others may have written: a repository, a plugin's author.
 SCRUBBED: Final = frozenset({Scope.PROJECT, Scope.LOCAL, Scope.PLUGIN})
+# No server was asked yet, so that its url is no suspect.
+HELPER_FAILED_REMEDY: Final = "run its headersHelper by hand: it must print one JSON object of texts and exit with 0"
 # Scopes whose helpers start in the directory of the user's configuration; the others where we were started.
 FROM_CONFIG: Final = frozenset({Scope.USER, Scope.ENTERPRISE})
 _SEPARATORS: Final = re.compile(r"[^A-Z0-9]+")
@@ -167,7 +169,9 @@ class _Run:
     def failed(self, reason: str) -> ConnectFailed:
         """What went wrong, with what it said to people."""
         tail = self.stderr.tail()[-SHOWN_LINES:]
-        return ConnectFailed(server=self.server, reason=f"headersHelper {reason}", stderr_tail=tail)
+        return ConnectFailed(
+            server=self.server, reason=f"headersHelper {reason}", stderr_tail=tail, remedy=HELPER_FAILED_REMEDY
+        )
 
     async def read(self) -> int | None:
         """Read both pipes until it has ended. Returns its exit status; None: it printed too much."""
@@ -207,7 +211,8 @@ async def _run(spec: ServerSpec, command: str, environ: Mapping[str, str]) -> tu
         child = spawn([SHELL, "-c", command], program=SHELL, environ=helper_environment(spec, environ), cwd=directory)
     except (OSError, ValueError) as error:
         what = error.strerror if isinstance(error, OSError) and error.strerror else "it holds a NUL character"
-        raise ConnectFailed(server=spec.name, reason=f"headersHelper could not be started: {what}") from None
+        reason = f"headersHelper could not be started: {what}"
+        raise ConnectFailed(server=spec.name, reason=reason, remedy=HELPER_FAILED_REMEDY) from None
     run = _Run(spec.name, child)
     status: int | None = None
     try:
