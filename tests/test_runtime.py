@@ -25,6 +25,7 @@ from mcp_actors.errors import (
     UnknownServer,
     UnknownTool,
 )
+from mcp_actors.model.face import ModelFace
 from mcp_actors.runtime import open_runtime
 from mcp_actors.testing.faulty import FaultyTransport
 from mcp_actors.testing.scripted import LEGACY_REVISIONS, MODERN_REVISIONS
@@ -157,6 +158,21 @@ async def test_a_timeout_is_trios_and_tells_the_server_once(autojump_clock: obje
     assert (len(cancelled), after.text) == (1, "still here")
 
 
+async def test_a_timeout_names_the_server_that_is_waited_for(autojump_clock: object) -> None:
+    """A call whose time runs out before its server is up says so, and why it is not up yet (S200, S417)."""
+    mute = echo_server(revisions=LEGACY_REVISIONS)
+    mute.silence("initialize")
+
+    async with open_runtime([spec("one", mute)], settings=SETTINGS) as runtime:
+        with pytest.raises(trio.TooSlowError) as caught:
+            await runtime.call_tool("one.echo", timeout=5)
+        with pytest.raises(trio.TooSlowError) as seen:
+            await ModelFace(runtime).call("mcp__one__echo", timeout=5)
+
+    assert str(caught.value) == "the queue clock ran out after 5 s: waiting for one (connecting)"
+    assert str(seen.value) == "the queue clock ran out after 5 s: mcp__one__echo is not offered yet"
+
+
 @pytest.mark.parametrize(
     "ask",
     [
@@ -172,7 +188,7 @@ async def test_a_timeout_counts_the_wait_for_a_server_that_is_about_to_go(ask, a
         await runtime.wait_ready()
         (await runtime.connection("one")).close(TransportClosed(server="one"))
         began = trio.current_time()
-        with pytest.raises(trio.TooSlowError):
+        with pytest.raises(trio.TooSlowError, match="the queue clock ran out after 5 s"):
             await ask(runtime)
         took = trio.current_time() - began
 

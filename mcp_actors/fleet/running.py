@@ -193,7 +193,7 @@ class Runtime:
             S162, S183, S197, S198, S199, S200.
         """
         known = self.catalog.resolve(name)
-        tool, timeout = (known, timeout) if known else await _within(timeout, partial(self.find_tool, name))
+        tool, timeout = (known, timeout) if known else await self._within(timeout, partial(self.find_tool, name))
         connection, timeout = await self.reach(tool.server, timeout)
         raw = await call_tool(connection, tool, arguments or {}, CallOptions(timeout, progress, may_repeat, on_task))
         return ToolResult(raw, tool.server, tool.name)
@@ -250,7 +250,23 @@ class Runtime:
         connection = self._open_connection(server)
         if connection is not None:
             return connection, timeout
-        return await _within(timeout, partial(self.connection, server))
+        return await self._within(timeout, partial(self.connection, server))
+
+    async def _within(self, timeout: float | None, work: Callable[[], Awaitable[T]]) -> tuple[T, float | None]:
+        """Do something that may take `timeout` seconds, None: as long as it takes; gives what is left of them, too.
+
+        Raises:
+            trio.TooSlowError: they have passed; it names the servers that are not up yet.
+        """
+        if timeout is None:
+            return await work(), None
+        begun = trio.current_time()
+        with trio.move_on_after(timeout):
+            done = await work()
+            return done, timeout - (trio.current_time() - begun)
+        pending = [f"{status.name} ({status.reason})" for status in self.status().values() if not status.is_settled]
+        waiting = f": waiting for {', '.join(pending[:3])}" if pending else ""
+        raise trio.TooSlowError(f"the queue clock ran out after {timeout:g} s{waiting}")
 
     def _open_connection(self, server: str) -> Connection | None:
         connection = self._registry.snapshot.connections.get(server)
@@ -366,13 +382,3 @@ class Runtime:
     def hurry(self) -> None:
         """Make every stop skip the remaining waits of its ladder: the second signal of a person who means it."""
         self._opener.hurry.press()
-
-
-async def _within(timeout: float | None, work: Callable[[], Awaitable[T]]) -> tuple[T, float | None]:
-    """Do something that may take `timeout` seconds, None: as long as it takes; gives what is left of them, too."""
-    if timeout is None:
-        return await work(), None
-    begun = trio.current_time()
-    with trio.fail_after(timeout):
-        done = await work()
-    return done, timeout - (trio.current_time() - begun)
