@@ -83,7 +83,7 @@ def read_settings(environ: Mapping[str, str]) -> SettingsRead:
         except ValueError:
             value = math.nan
         if not math.isfinite(value) or value <= 0:
-            used = f"{default / unit:g}" if math.isfinite(default) else "its default"
+            used = f"{default / unit:.15g}" if math.isfinite(default) else "its default"
             warnings.append(f"{name}={text!r} is not a positive number: {used} is used")
             return default
         return max(value, floor) * unit

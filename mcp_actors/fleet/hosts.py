@@ -25,6 +25,7 @@ from mcp_actors.actors.elicitor import Elicitor
 from mcp_actors.actors.hook_runners import HookRunner, call_connected
 from mcp_actors.actors.hosting import Host
 from mcp_actors.actors.questions import AnswerQuestion, CompleteUrl, DialogOpened, QuestionQueued, WithdrawQuestions
+from mcp_actors.elicitation.hooks import HookContext
 from mcp_actors.elicitation.requests import Kind, RefusedRequest
 from mcp_actors.errors import ActorGone, LocalProtocolError, MailboxFull, RpcError, ServerNotReady
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from mcp_actors.actors.hosting import Housemate, ServerRequest
     from mcp_actors.actors.questions import ElicitorEvent, PendingQuestion, Prompter
     from mcp_actors.elicitation.handlers import Root, SamplingAnswer, SamplingLimits, SamplingRequest
-    from mcp_actors.elicitation.hooks import HookContext, Hooks
+    from mcp_actors.elicitation.hooks import Hooks
     from mcp_actors.elicitation.policy import Policy
     from mcp_actors.elicitation.requests import Answer
     from mcp_actors.jsontypes import JsonObject
@@ -123,7 +124,7 @@ class Questions:
             prompter: asks a person, see `CallablePrompter` for a function.
             policy: who answers forms; by default the person. Without prompter, policy and hooks nothing is elicited.
             hooks: what looks at questions and answers (`elicitation.hooks.read_hooks`).
-            context: what hooks are told of us.
+            context: what hooks are told of us; None: where they run.
             environ: environment of hooks; None: this process's.
             project: where hooks run; None: the working directory.
             report: takes each event; must not raise or block.
@@ -138,17 +139,18 @@ class Questions:
         self._runtime: Housemate | None = None
         self.elicitor: Elicitor | None = None
         if prompter is not None or policy is not None or (hooks is not None and hooks.hooks):
+            directory = str(Path.cwd() if project is None else project)
             self.elicitor = Elicitor(
                 prompter,
                 report=report or _note,
                 run_hook=HookRunner(
                     dict(os.environ) if environ is None else environ,
-                    str(Path.cwd() if project is None else project),
+                    directory,
                     self._call_tool,
                 ),
                 policy=policy,
                 hooks=hooks,
-                context=context,
+                context=context or HookContext(cwd=directory),
             )
         for warning in () if hooks is None else hooks.warnings:
             logger.warning("%s", warning)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 import trio
@@ -298,11 +299,23 @@ async def test_a_page_that_is_declined_ends_the_call(autojump_clock: object) -> 
 
 
 async def test_a_hook_asks_a_tool_of_another_server(autojump_clock: object) -> None:
-    """S313: a hook's tool runs on a connected server and answers the form; one that is not connected is passed over."""
+    """A hook's tool runs on a connected server and answers the form; one that is not connected is passed over.
+
+    It is told where we run (S304, S313).
+    """
     helper, answer = ScriptedServer("helper"), {"action": "accept", "content": {"where": "by hook"}}
     output = {"hookSpecificOutput": {"hookEventName": "Elicitation", **answer}}
-    helper.add_tool("decide", lambda call: json.dumps(output))
-    tools = [{"type": "mcp_tool", "server": name, "tool": "decide"} for name in ("absent", "helper")]
+    told: list[object] = []
+
+    def decide(call) -> str:
+        told.append(call.arguments)
+        return json.dumps(output)
+
+    helper.add_tool("decide", decide)
+    tools = [
+        {"type": "mcp_tool", "server": name, "tool": "decide", "input": {"in": "${cwd}"}}
+        for name in ("absent", "helper")
+    ]
     hooks = read_hooks({"Elicitation": [{"matcher": "one", "hooks": tools}]})
     warned: list[object] = []
     questions = Questions(hooks=hooks, report=warned.append)
@@ -314,4 +327,5 @@ async def test_a_hook_asks_a_tool_of_another_server(autojump_clock: object) -> N
         result = await runtime.call_tool("one.deploy")
 
     assert json.loads(result.text) == answer
+    assert told == [{"in": str(Path.cwd())}]
     assert any("could not be run" in str(getattr(event, "text", "")) for event in warned)
