@@ -152,6 +152,7 @@ class TransportError(McpActorsError):
         return text
 
 
+@define(eq=False, kw_only=True, str=False, slots=False)
 class ConnectFailed(TransportError):
     """The connection never came up."""
 
