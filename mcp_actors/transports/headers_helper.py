@@ -13,7 +13,6 @@ Rules.
 from __future__ import annotations
 
 import os
-import re
 import signal
 from typing import TYPE_CHECKING, Final
 
@@ -26,6 +25,7 @@ from mcp_actors.errors import ConfigError, ConnectFailed, RemoteProtocolError
 from mcp_actors.protocol.jsonrpc import decode_object
 from mcp_actors.transports.ladder import Hurry, Rung, climb
 from mcp_actors.transports.process import describe_exit, read_pipe
+from mcp_actors.transports.sent_secrets import is_credential
 from mcp_actors.transports.spawning import spawn
 from mcp_actors.transports.words import LastLines
 from mcp_actors.values import define
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from mcp_actors.config.specs import ServerSpec
     from mcp_actors.transports.process import Child
 
-__all__ = ["CREDENTIAL_PARTS", "HELPER_SECONDS", "helper_directory", "helper_environment", "print_headers"]
+__all__ = ["HELPER_SECONDS", "helper_directory", "helper_environment", "print_headers"]
 
 SHELL: Final = "/bin/sh"
 # S090.
@@ -49,20 +49,12 @@ READ_BYTES: Final = 16 * 1024
 # There is nothing that it could put in order.
 KILL: Final = (Rung("kill", signal.SIGKILL, 0.5, closes_input=True, can_hurry=False),)
 
-# A part of a variable's name, between underscores, that makes it a credential (S090).
-CREDENTIAL_PARTS: Final = frozenset(
-    {
-        *("TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "KEY", "AUTH", "COOKIE", "PAT", "DSN"),
-        *("CREDENTIAL", "CREDENTIALS"),
-    }
-)
 # Scopes whose helpers others may have written: a repository, a plugin's author.
 SCRUBBED: Final = frozenset({Scope.PROJECT, Scope.LOCAL, Scope.PLUGIN})
 # No server was asked yet, so that its url is no suspect.
 HELPER_FAILED_REMEDY: Final = "run its headersHelper by hand: it must print one JSON object of texts and exit with 0"
 # Scopes whose helpers start in the directory of the user's configuration; the others where we were started.
 FROM_CONFIG: Final = frozenset({Scope.USER, Scope.ENTERPRISE})
-_SEPARATORS: Final = re.compile(r"[^A-Z0-9]+")
 
 
 def helper_environment(spec: ServerSpec, parent: Mapping[str, str]) -> dict[str, str]:
@@ -79,7 +71,7 @@ def helper_environment(spec: ServerSpec, parent: Mapping[str, str]) -> dict[str,
     assert isinstance(target, RemoteTarget)
     env = dict(parent)
     if spec.scope in SCRUBBED:
-        env = {name: value for name, value in env.items() if not _is_credential(name)}
+        env = {name: value for name, value in env.items() if not is_credential(name)}
     for name in ("CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"):
         env.pop(name, None)
     env["CLAUDE_CODE_MCP_SERVER_NAME"] = spec.name
@@ -89,10 +81,6 @@ def helper_environment(spec: ServerSpec, parent: Mapping[str, str]) -> dict[str,
     if target.plugin_data is not None:
         env["CLAUDE_PLUGIN_DATA"] = target.plugin_data
     return env
-
-
-def _is_credential(name: str) -> bool:
-    return not CREDENTIAL_PARTS.isdisjoint(_SEPARATORS.split(name.upper()))
 
 
 def helper_directory(spec: ServerSpec, environ: Mapping[str, str]) -> str | None:

@@ -17,12 +17,13 @@ from attrs import field
 
 from mcp_actors.errors import RemoteProtocolError, TransportBroken
 from mcp_actors.groups import causes
+from mcp_actors.transports.sent_secrets import of_request, starred
 from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
 
-__all__ = ["BROKEN_ERRORS", "NO_WORDS", "HttpAnswer", "RawResponse", "explain"]
+__all__ = ["BROKEN_ERRORS", "NO_WORDS", "HttpAnswer", "RawResponse", "SentRequest", "explain"]
 
 # What an end is called that nobody has words for.
 NO_WORDS: Final = "the connection broke"
@@ -35,6 +36,15 @@ ZLIB_ENCODINGS: Final = frozenset({"gzip", "x-gzip", "deflate"})
 BROKEN_ERRORS: Final = (OSError, trio.BrokenResourceError, trio.ClosedResourceError)
 
 
+class SentRequest(Protocol):
+    """As much of the HTTP library's request as is used here: as it was sent, after redirects."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """What it carried."""
+        ...
+
+
 class RawResponse(Protocol):
     """As much of the HTTP library's response as is used here."""
 
@@ -44,6 +54,11 @@ class RawResponse(Protocol):
     @property
     def headers(self) -> Mapping[str, str]:
         """Names are looked up in any case."""
+        ...
+
+    @property
+    def request(self) -> SentRequest:
+        """What this answers."""
         ...
 
     @property
@@ -94,6 +109,13 @@ class HttpAnswer:
         """Value of a header, several joined by ", "; `name` in any case."""
         value: str | None = self._response.headers.get(name)
         return value
+
+    def without_secrets(self, body: bytes) -> bytes:
+        """The same words, with stars where they repeat what we sent to be known by (fault 102)."""
+        secrets = of_request(self._response.request.headers.items(), self.url)
+        # Latin-1 keeps every byte, whatever it means; secrets in another script are sent as the same bytes.
+        text = starred(body.decode("latin-1"), [secret.encode().decode("latin-1") for secret in secrets])
+        return text.encode("latin-1")
 
     @property
     def content_type(self) -> str:

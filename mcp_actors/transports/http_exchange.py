@@ -153,7 +153,7 @@ async def refusal_of(answer: HttpAnswer, *, had_session: bool) -> Refusal:
     return Refusal(
         status=answer.status,
         content_type=answer.content_type,
-        body=await answer.read_start(MAX_REFUSAL_BYTES, REFUSAL_SECONDS),
+        body=answer.without_secrets(await answer.read_start(MAX_REFUSAL_BYTES, REFUSAL_SECONDS)),
         had_session=had_session,
         challenge=answer.header("www-authenticate"),
         retry_after=retry_after(answer.header("retry-after"), now=time.time()),

@@ -30,6 +30,7 @@ from mcp_actors.transports.commands import resolve_final, spawn_hint
 from mcp_actors.transports.environment import child_environment
 from mcp_actors.transports.outbox import Outbox
 from mcp_actors.transports.process import BIG_PIPE_BYTES, describe_exit, enlarge_pipe, read_now
+from mcp_actors.transports.sent_secrets import of_environment
 from mcp_actors.transports.spawning import spawn
 from mcp_actors.transports.words import LastLines, LineLimit
 from mcp_actors.values import define
@@ -96,11 +97,11 @@ class StdioTransport:
     # Set with `_verdict`: why nothing can be sent any more.
     _judged: trio.Event = field(factory=trio.Event, init=False, repr=False)
     _verdict: TransportError | None = field(default=None, init=False)
-    _stderr: LastLines = field(factory=LastLines, init=False, repr=False)
+    _stderr: LastLines = field(init=False, repr=False)
     _limit: LineLimit = field(factory=LineLimit, init=False, repr=False)
     # The last lines before we began to stop it; None until then.
     _said: tuple[str, ...] | None = field(default=None, init=False, repr=False)
-    _noise: LastLines = field(factory=LastLines, init=False, repr=False)
+    _noise: LastLines = field(init=False, repr=False)
     _noise_count: int = field(default=0, init=False)
     _notes: list[str] = field(factory=list, init=False, repr=False)
 
@@ -108,6 +109,8 @@ class StdioTransport:
         if not isinstance(self.spec.target, StdioTarget):
             raise TypeError(f"{self.spec.name} is not a stdio server")
         self._target = self.spec.target
+        secrets = of_environment(self._target.environment)
+        self._stderr, self._noise = LastLines(secrets), LastLines(secrets)
         self._framer = LineFramer(self.settings.max_message_bytes)
 
     @property

@@ -3,18 +3,23 @@
 What this is not: a log. It decides which lines may be logged; its owner logs them. No clock: `now` is passed in.
 
 Rule 1: memory is bounded whatever is written (fault 7); Rule 2: a line is split on bytes and decoded whole, so a
-character that came in two reads is exact (fault 13); Rule 3: nothing that moves a cursor or hides text survives.
+character that came in two reads is exact (fault 13); Rule 3: nothing that moves a cursor or hides text survives;
+Rule 4: nor a secret that the child was given (S352).
 """
 
 from __future__ import annotations
 
 from collections import deque
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from attrs import field
 
 from mcp_actors.shown import cut, visible
+from mcp_actors.transports.sent_secrets import starred
 from mcp_actors.values import define
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["MAX_LINES", "MAX_LINE_CHARS", "LastLines", "LineLimit", "clean_line"]
 
@@ -24,15 +29,18 @@ MAX_LINES: Final = 40
 _MAX_LINE_BYTES: Final = 4 * MAX_LINE_CHARS + 512
 
 
-def clean_line(raw: bytes) -> str:
-    """Decode one line, take out what could fool a terminal, and cut it. Blanks stay: a traceback is indented."""
+def clean_line(raw: bytes, secrets: Sequence[str] = ()) -> str:
+    """Decode one line, take out what could fool a terminal, star secrets, and cut it. Blanks stay: of a traceback."""
     text = raw[:_MAX_LINE_BYTES].decode("utf-8", "replace").replace("\t", "    ")
-    return cut(visible(text).rstrip(), MAX_LINE_CHARS)
+    return cut(starred(visible(text).rstrip(), secrets), MAX_LINE_CHARS)
 
 
 @define(eq=False)
 class LastLines:
     """Splits bytes into lines and keeps the last `MAX_LINES` of them."""
+
+    # What is starred in them, longest first.
+    secrets: tuple[str, ...] = field(default=(), repr=False)
 
     # Oldest first.
     _lines: deque[str] = field(factory=lambda: deque[str](maxlen=MAX_LINES), repr=False)
@@ -44,18 +52,21 @@ class LastLines:
         ended = chunk.split(b"\n")
         ended[0] = self._open + ended[0][: _MAX_LINE_BYTES - len(self._open)]
         self._open = ended.pop()[:_MAX_LINE_BYTES]
-        fresh = [line for line in map(clean_line, ended[-MAX_LINES:]) if line]
+        fresh = [line for line in map(self._shown, ended[-MAX_LINES:]) if line]
         self._lines.extend(fresh)
         return fresh
 
     def add(self, raw: bytes) -> None:
         """Take one whole line."""
-        self._lines.append(clean_line(raw))
+        self._lines.append(self._shown(raw))
 
     def tail(self) -> tuple[str, ...]:
         """The kept lines and the open one, oldest first."""
-        last = clean_line(self._open) if self._open else ""
+        last = self._shown(self._open) if self._open else ""
         return (*self._lines, last) if last else tuple(self._lines)
+
+    def _shown(self, raw: bytes) -> str:
+        return clean_line(raw, self.secrets)
 
 
 @define(eq=False)

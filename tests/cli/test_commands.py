@@ -128,6 +128,37 @@ async def test_a_call_says_that_the_tools_could_not_be_listed():
     assert b"web: tools/list failed" in done.stderr
 
 
+@pytest.mark.parametrize("status", [400, 401, 403, 500])
+async def test_a_server_that_repeats_our_credentials_is_not_quoted(status, tmp_path):
+    """Its words are told without what we sent to be known by: in no output, no log (fault 102, S354, S414)."""
+
+    def repeat(asked) -> HttpAnswer:
+        said = f"no: {asked.headers['authorization']}, {asked.headers['x-key']}"
+        return HttpAnswer(status, said.encode(), "text/plain", (("retry-after", "60"),))
+
+    log = tmp_path / "log"
+    async with open_http_server(synthetic_server(), options=HttpOptions(intercept=repeat)) as url:
+        web = {"type": "http", "url": url, "headers": {"Authorization": "Bearer tok-s3cret", "X-Key": "key-s3cret"}}
+        words = argv("call", "web.echo", "--debug-file", str(log), *config(web=web))
+        done = await trio.run_process(words, capture_stdout=True, capture_stderr=True, check=False, env=environment())
+
+    assert b"no: ***, ***" in done.stderr
+    assert b"s3cret" not in done.stdout + done.stderr + log.read_bytes()
+
+
+def test_a_child_that_repeats_its_credentials_is_not_quoted(tmp_path):
+    """What a server writes for people is told without the credentials of its entry (S352, S354)."""
+    entry = {**shell('echo "bad $API_TOKEN for $PLACE"; echo "bad $API_TOKEN" >&2; exit 1')}
+    entry["env"] = {"API_TOKEN": "tok-s3cret", "PLACE": "/home/place"}
+    log = tmp_path / "log"
+
+    done = run("list", "--debug-file", str(log), *config(one=entry))
+
+    assert "bad ***" in done.stdout
+    assert "bad *** for /home/place" in done.stdout
+    assert "s3cret" not in done.stdout + done.stderr + log.read_text()
+
+
 def test_exit_code_handshake_timed_out():
     """A server that never answers its handshake ends a call with 5."""
     done = run("call", "mute.x", *config(mute=shell("exec sleep 60")), env=environment(MCP_TIMEOUT="200"))

@@ -26,6 +26,17 @@ def test_lines_do_not_depend_on_chunks(cuts) -> None:
     assert words.tail() == LINES
 
 
+def test_secrets_are_starred_before_a_line_is_cut() -> None:
+    """Of what the child was given to be known by nothing is kept, no beginning of it either (S352, fault 102)."""
+    words = LastLines(("s3cret-longer", "s3cret"))
+
+    fresh = words.feed(b"bad s3cret-longer, s3cret\n" + b"x" * (MAX_LINE_CHARS - 5) + b" s3cret")
+    words.add(b"s3cret")
+
+    assert fresh == ["bad ***, ***"]
+    assert not any("s3c" in line for line in words.tail())
+
+
 def test_memory_is_bounded() -> None:
     """A line without end and lines without number keep a bounded tail (fault 7)."""
     words = LastLines()

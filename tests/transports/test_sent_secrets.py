@@ -1,0 +1,44 @@
+"""What is taken out of a server's words: what we gave it to know us by, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_actors.transports.sent_secrets import of_environment, of_request, starred
+
+URL = "https://h.example.com/mcp?key=query-s3cret&v=1"
+
+
+@pytest.mark.parametrize(
+    ("headers", "said", "told"),
+    [
+        ([("Authorization", "Bearer tok-s3cret")], "no: Bearer tok-s3cret", "no: ***"),
+        ([("authorization", "Bearer tok-s3cret")], "invalid key tok-s3cret!", "invalid key ***!"),
+        ([("Authorization", "Bearer tok-s3cret")], "a Bearer token is missing", "a Bearer token is missing"),
+        ([("X-Api-Key", "key-s3cret")], '{"error":"key-s3cret"}', '{"error":"***"}'),
+        ([("Cookie", "sid=one-s3cret; b=two-s3cret")], "one-s3cret two-s3cret", "*** ***"),
+        ([("X-A", "s3cret"), ("X-B", "s3cret-longer")], "s3cret-longer", "***"),
+        ([], "/mcp?key=query-s3cret&v=1", "/mcp?key=***&v=1"),
+        # No secrets: what the protocol says, and what is too short to be one.
+        ([("Mcp-Session-Id", "session-1")], "session-1 is not known", "session-1 is not known"),
+        ([("Accept", "application/json")], "application/json only", "application/json only"),
+        ([("X-Version", "2")], "HTTP 200 in 2 s", "HTTP 200 in 2 s"),
+    ],
+)
+def test_what_was_sent_is_starred_where_it_is_repeated(headers, said, told) -> None:
+    """Whole values and their parts; the longest first, so that no rest of one is left (fault 102)."""
+    assert starred(said, of_request(headers, URL)) == told
+
+
+def test_a_query_is_known_by_both_its_spellings() -> None:
+    """A server may repeat a value as it stands in the URL, or as that means."""
+    secrets = of_request([], "https://h.example.com/?key=s3%2Bcret")
+
+    assert starred("s3%2Bcret s3+cret", secrets) == "*** ***"
+
+
+def test_a_childs_credentials_are_known_by_name() -> None:
+    """A variable with a credential's name is one; a path or a switch is told as it is (S090, S352)."""
+    secrets = of_environment({"GH_TOKEN": "tok-s3cret", "api-key": "key-s3cret", "HOME": "/home/u", "KEY": "short"})
+
+    assert starred("tok-s3cret key-s3cret /home/u short", secrets) == "*** *** /home/u short"
