@@ -45,6 +45,7 @@ from mcp_actors.transports.close_codes import ABNORMAL, NORMAL, UNSUPPORTED_DATA
 from mcp_actors.transports.dialing import Dial, dial
 from mcp_actors.transports.http_headers import user_headers
 from mcp_actors.transports.redirects import place_of
+from mcp_actors.transports.sent_secrets import of_request, starred
 from mcp_actors.transports.watched_stream import WatchedStream
 from mcp_actors.transports.websocket_handshake import read_head, refused, split_host
 
@@ -294,7 +295,9 @@ class WebSocketTransport:
 
     def _closing(self, reason: trio_websocket.CloseReason | None) -> str:
         code, name, words = (ABNORMAL, "", None) if reason is None else (reason.code, reason.name, reason.reason)
-        return describe_close(code, name, words or "", max_bytes=self._max_bytes)
+        sent = [(key.decode("latin-1"), value.decode("latin-1")) for key, value in self._carried.pairs]
+        words = starred(words or "", of_request(sent, self._url))
+        return describe_close(code, name, words, max_bytes=self._max_bytes)
 
     def _end(self, verdict: TransportError) -> None:
         """Judge the end of the wire, once; everybody who asks gets this cause."""

@@ -549,6 +549,11 @@ async def test_secrets(autojump_clock):
     """The path, the query and configured values are in no repr, note or diagnostic (S030, E07)."""
     async with open_rig(headers={"X": "CANARY"}, subprotocol=None) as rig:
         shown = f"{rig.transport!r} {rig.transport.diagnostics()!r}"
+        await rig.peer.sockets[0].aclose(1008, "CANARY is no key")  # fault 102
+        await rig.ended.wait()
+        with pytest.raises(TransportBroken) as caught:
+            await rig.transport.send(echo_frame(1))
 
     assert "CANARY" not in shown
+    assert str(caught.value).endswith("*** is no key")
     assert "ws://h.test:81 open" in shown
