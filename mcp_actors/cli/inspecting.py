@@ -94,12 +94,13 @@ async def _tools(plan: Plan, own: argparse.Namespace) -> int:
     from mcp_actors.model.face import ModelFace
     from mcp_actors.tools.formats import FORMATS
     from mcp_actors.tools.listing import Listing
+    from mcp_actors.tools.permission_rules import read_rules
 
     async with settled_fleet(plan) as runtime:
         code, catalog = miss(runtime, plan, own.server), runtime.catalog
         if is_over(own, code):
             return code
-        face = ModelFace(runtime)
+        face = ModelFace(runtime, rules=read_rules(plan.choices.permissions))  # those of --settings too
         listing = await face.listing() if own.format is not None or own.search is not None else Listing()
         found = () if own.search is None else await face.search(own.search, own.limit)
     tools = [tool for name in plan.names for tool in catalog.tools_of(name)]

@@ -127,13 +127,16 @@ def test_a_servers_down_is_told(tmp_path) -> None:
     assert "/nonexistent/x" in done.stderr
 
 
-def test_rules_of_settings_hide_from_a_model(lib, home) -> None:
+@pytest.mark.parametrize("is_option", [False, True], ids=["file", "--settings"])
+def test_rules_of_settings_hide_from_a_model(is_option, lib, home) -> None:
     """S230, S233, S236: a denied tool is not handed out; of a deny rule that cannot be read the whole tool is meant."""
+    written = json.dumps({"permissions": {"deny": ["mcp__lib__touch", "mcp__lib__ask(x"]}})
     settings = home / ".claude" / "settings.json"
-    settings.parent.mkdir(parents=True, exist_ok=True)
-    settings.write_text(json.dumps({"permissions": {"deny": ["mcp__lib__touch", "mcp__lib__ask(x"]}}), encoding="utf-8")
+    if not is_option:
+        settings.parent.mkdir(parents=True, exist_ok=True)
+        settings.write_text(written, encoding="utf-8")
 
-    done = run("tools", "--format", "anthropic", *lib)
+    done = run("tools", "--format", "anthropic", *lib, *(["--settings", written] if is_option else []))
 
     assert {tool["name"] for tool in json.loads(done.stdout)} == {"mcp__lib__dress", "mcp__lib__work"}
     assert "'mcp__lib__ask(x' means all calls of mcp__lib__ask" in done.stderr
