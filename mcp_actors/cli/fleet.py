@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import trio
 from attrs import evolve
 
+from mcp_actors.actors.restarts import ExitKind
 from mcp_actors.cli import exits, output
 from mcp_actors.cli.arguments import server_candidates
 from mcp_actors.cli.configured import find_spec, no_such_server, places_of, read_configuration
@@ -181,7 +182,7 @@ async def settle(runtime: Runtime, names: Collection[str] | None = None) -> None
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_show_changes, runtime, progress)
             tried = await runtime.wait_ready(names)
-            while not all(status.is_settled for name, status in runtime.status().items() if name in tried):
+            while any(_is_worth_waiting(status) for name, status in runtime.status().items() if name in tried):
                 await runtime.wait_published()
             nursery.cancel_scope.cancel()
 
@@ -192,6 +193,11 @@ async def published(runtime: Runtime, status: ServerStatus) -> ServerStatus:
         await runtime.wait_ready([status.name])
     now = runtime.status().get(status.name)
     return now if now is not None and now.generation == status.generation and now.state is status.state else status
+
+
+def _is_worth_waiting(status: ServerStatus) -> bool:
+    """Whether it is tried at once, or again for its own sake; what this machine lacks does not come by waiting."""
+    return not status.is_settled and status.reason != ExitKind.EXHAUSTED.value
 
 
 def refuse(status: ServerStatus) -> int:
