@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import subprocess
 import threading
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from mcp_actors.transports.process import Child
@@ -41,11 +40,12 @@ def spawn(argv: Sequence[str], *, program: str, environ: Mapping[str, str], cwd:
     Source:
         S066, S069, faults 4, 16, 94.
     """
-    pipes: list[tuple[int, int]] = []
+    opened: list[int] = []
     popen: subprocess.Popen[bytes] | None = None
     try:
-        pipes.extend(os.pipe() for _ in range(3))
-        (their_in, stdin), (stdout, their_out), (stderr, their_err) = pipes
+        for _ in range(3):
+            opened += os.pipe()
+        their_in, stdin, stdout, their_out, stderr, their_err = opened
         popen = subprocess.Popen(
             argv,
             executable=program,
@@ -58,12 +58,13 @@ def spawn(argv: Sequence[str], *, program: str, environ: Mapping[str, str], cwd:
             close_fds=True,
             start_new_session=True,
         )
-        child = Child(popen, _end_of(popen.pid), stdin, stdout, stderr)
+        opened.append(_end_of(popen.pid))
+        child = Child(popen, opened[-1], stdin, stdout, stderr)
     except BaseException:
-        if popen is not None:  # no descriptor was left for its end
+        if popen is not None:  # no descriptor was left for its end, or to hear it by
             popen.kill()
             popen.wait()
-        for fd in chain.from_iterable(pipes):
+        for fd in opened:
             os.close(fd)
         raise
     for fd in (their_in, their_out, their_err):

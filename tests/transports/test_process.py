@@ -161,12 +161,13 @@ def test_spawn_without_descriptors_leaves_nothing(left) -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def test_child_whose_end_cannot_be_watched_is_ended(monkeypatch) -> None:
-    """One that was born and then found no descriptor for its end is killed and reaped at once."""
+@pytest.mark.parametrize("what", ["_end_of", "Child"])
+def test_child_whose_end_cannot_be_watched_is_ended(what, monkeypatch) -> None:
+    """One that was born and then found no descriptor for its end, or to hear it by, is killed and reaped at once."""
 
-    def refuse(pid: int) -> int:
+    def refuse(*_: object) -> int:
         raise OSError(errno.EMFILE, "Too many open files")
 
-    monkeypatch.setattr(spawning, "_end_of", refuse)
+    monkeypatch.setattr(spawning, what, refuse)
     with nobody_left(), pytest.raises(OSError, match="Too many open files"):
         start("/bin/cat")
