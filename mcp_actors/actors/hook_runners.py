@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import trio
@@ -23,7 +24,6 @@ from mcp_actors.errors import McpActorsError, ServerNotReady, UnknownTool
 from mcp_actors.protocol.jsonrpc import encode
 from mcp_actors.transports.commands import resolve_command
 from mcp_actors.transports.http_client import HttpClient
-from mcp_actors.transports.process import read_pipe
 from mcp_actors.transports.spawning import spawn
 from mcp_actors.values import frozen
 
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Connected", "HookRunner", "call_connected", "run_hooks"]
 
-READ_BYTES = 64 * 1024
 # How long a killed program is waited for; only one stuck in the kernel takes longer.
 REAP_TIMEOUT = 2.0
 
@@ -140,16 +139,15 @@ class HookRunner:
         environ = {**self.environ, "CLAUDE_PROJECT_DIR": self.project}
         program = resolve_command(argv[0], environ=environ, cwd=self.project)
         child = spawn(argv, program=program, environ=environ, cwd=self.project)
-        outputs = {child.stdout: bytearray(), child.stderr: bytearray()}
+        stdout, stderr = bytearray(), bytearray()
         try:
-            async with trio.open_nursery() as pipes:
-                pipes.start_soon(_feed, child, payload)
-                for fd, output in outputs.items():
-                    pipes.start_soon(_collect, fd, output)
-                status = await child.wait()
-                # What it left behind may hold the pipes open for ever.
-                child.signal(signal.SIGKILL)
-            stdout, stderr = outputs.values()
+            _feed(child, payload)
+            child.hear(child.stdout, partial(_keep, stdout))
+            child.hear(child.stderr, partial(_keep, stderr))
+            status = await child.wait()
+            # What it left behind may hold the pipes open for ever.
+            child.signal(signal.SIGKILL)
+            await child.hear_out()
             if len(stdout) > MAX_OUTPUT_BYTES:
                 return Failed("a hook wrote too much")
             return Exited(status, bytes(stdout), bytes(stderr))
@@ -181,22 +179,25 @@ def _argv(hook: CommandHook) -> list[str]:
     return ["cmd", "/d", "/s", "/c", hook.command] if sys.platform == "win32" else ["/bin/sh", "-c", hook.command]
 
 
-async def _feed(child: Child, payload: bytes) -> None:
-    """Write what the hook is told; one that does not read it is fine."""
+def _feed(child: Child, payload: bytes) -> None:
+    """Write what the hook is told, as it takes it; one that does not read it is fine."""
     waiting = memoryview(payload)
-    while waiting:
+
+    async def give() -> None:
+        nonlocal waiting
         try:
             waiting = waiting[os.write(child.stdin, waiting) :]
         except BlockingIOError:
-            await trio.lowlevel.wait_writable(child.stdin)
+            return
         except OSError:
-            break
-    child.close_input()
+            waiting = waiting[:0]
+        if not waiting:
+            child.close_input()
+
+    child.selector.on_writable(child.stdin, give)
 
 
-async def _collect(fd: int, output: bytearray) -> None:
-    """Read until the end of the pipe; beyond the bound it is still read, and thrown away."""
-    while chunk := await read_pipe(fd, READ_BYTES):
-        if len(output) <= MAX_OUTPUT_BYTES:
-            output += chunk
-        await trio.lowlevel.checkpoint()
+def _keep(output: bytearray, chunk: bytes) -> None:
+    """Beyond the bound it is still read, and thrown away."""
+    if len(output) <= MAX_OUTPUT_BYTES:
+        output += chunk

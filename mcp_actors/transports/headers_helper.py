@@ -24,7 +24,7 @@ from mcp_actors.config.specs import RemoteTarget, Scope
 from mcp_actors.errors import ConfigError, ConnectFailed, RemoteProtocolError
 from mcp_actors.protocol.jsonrpc import decode_object
 from mcp_actors.transports.ladder import Hurry, Rung, climb
-from mcp_actors.transports.process import describe_exit, read_pipe
+from mcp_actors.transports.process import describe_exit
 from mcp_actors.transports.sent_secrets import is_credential
 from mcp_actors.transports.spawning import spawn
 from mcp_actors.transports.words import LastLines
@@ -45,7 +45,6 @@ MAX_OUTPUT_BYTES: Final = 64 * 1024
 # Once it has ended, what it wrote is there already; somebody it left behind may hold the pipes open.
 LAST_MOMENT: Final = 0.2
 SHOWN_LINES: Final = 10
-READ_BYTES: Final = 16 * 1024
 # There is nothing that it could put in order.
 KILL: Final = (Rung("kill", signal.SIGKILL, 0.5, closes_input=True, can_hurry=False),)
 
@@ -161,34 +160,22 @@ class _Run:
             server=self.server, reason=f"headersHelper {reason}", stderr_tail=tail, remedy=HELPER_FAILED_REMEDY
         )
 
-    async def read(self) -> int | None:
-        """Read both pipes until it has ended. Returns its exit status; None: it printed too much."""
+    async def hear(self) -> int | None:
+        """Hear it until it has ended. Returns its exit status; None: it printed too much. Cancellation: safe."""
+        self.child.hear(self.child.stdout, self._print)
+        self.child.hear(self.child.stderr, self.stderr.feed)
         with self.scope:
-            async with trio.open_nursery() as nursery:
-                ended = [trio.Event(), trio.Event()]
-                nursery.start_soon(self._read_output, ended[0])
-                nursery.start_soon(self._read_stderr, ended[1])
-                status = await self.child.wait()
-                with trio.move_on_after(LAST_MOMENT):
-                    for end in ended:
-                        await end.wait()
-                nursery.cancel_scope.cancel()
+            status = await self.child.wait()
+            with trio.move_on_after(LAST_MOMENT):
+                await self.child.hear_out()
             return status
         return None
 
-    async def _read_output(self, ended: trio.Event) -> None:
-        while chunk := await read_pipe(self.child.stdout, READ_BYTES):
+    def _print(self, chunk: bytes) -> None:
+        if len(self.printed) <= MAX_OUTPUT_BYTES:  # it is heard also while it is being ended
             self.printed += chunk
-            if len(self.printed) > MAX_OUTPUT_BYTES:
-                self.scope.cancel()
-            await trio.lowlevel.checkpoint()
-        ended.set()
-
-    async def _read_stderr(self, ended: trio.Event) -> None:
-        while chunk := await read_pipe(self.child.stderr, READ_BYTES):
-            self.stderr.feed(chunk)
-            await trio.lowlevel.checkpoint()
-        ended.set()
+        if len(self.printed) > MAX_OUTPUT_BYTES:
+            self.scope.cancel()
 
 
 @trio.lowlevel.enable_ki_protection
@@ -206,7 +193,7 @@ async def _run(spec: ServerSpec, command: str, environ: Mapping[str, str]) -> tu
     try:
         child.close_input()
         with trio.move_on_after(HELPER_SECONDS) as limit:
-            status = await run.read()
+            status = await run.hear()
     finally:
         await climb(child, KILL, Hurry())
         child.close()

@@ -1,7 +1,7 @@
 """Owns one child process: waiting for it, its three pipes, its process group.
 
 What this is not: its birth (`spawning`), the order in which it is stopped (`ladder`), nor what is read and written
-(`stdio`).
+(`stdio`, `headers_helper`, hooks).
 
 A child is a process of its own with the rights of this user on this machine; no network is between (S071).
 
@@ -27,9 +27,12 @@ from mcp_actors.values import define
 
 if TYPE_CHECKING:
     import subprocess
+    from collections.abc import Callable
 
-__all__ = ["BIG_PIPE_BYTES", "Child", "describe_exit", "enlarge_pipe", "read_now", "read_pipe"]
+__all__ = ["BIG_PIPE_BYTES", "PIPE_BYTES", "Child", "describe_exit", "enlarge_pipe", "read_now"]
 
+# An ordinary pipe, and so much of one is read at once.
+PIPE_BYTES: Final = 64 * 1024
 # A 1 MiB result takes a quarter of the wake-ups of the default 64 KiB.
 BIG_PIPE_BYTES: Final = 256 * 1024
 
@@ -85,6 +88,23 @@ class Child:
             while True:
                 await self.selector.turn()
 
+    def hear(self, fd: int, take: Callable[[bytes], object]) -> None:
+        """From now on, give `take` what comes out of one of the outputs, until that ends. Must not block or raise."""
+
+        async def step() -> None:
+            chunk = read_now(fd, PIPE_BYTES)
+            if chunk:
+                take(chunk)
+            elif chunk is not None:
+                self.selector.forget(fd)
+
+        self.selector.on_readable(fd, step)
+
+    async def hear_out(self) -> None:
+        """Wait until both outputs have ended, of what the selector has. Cancellation: safe."""
+        while self.stdout in self.selector or self.stderr in self.selector:
+            await self.selector.turn()
+
     def find_strays(self) -> None:
         """Remember the descendants that are in other groups, while the child still links us to them (S140)."""
         known = {(row.pid, row.start) for row in self._strays}
@@ -139,13 +159,12 @@ class Child:
             os.close(fd)
 
     def close(self) -> None:
-        """Give back every descriptor. No task may be waiting on one."""
+        """Give back every descriptor, once. No task may be waiting on one."""
         self.close_input()
-        for fd in (self.stdout, self.stderr, self._end):
-            if fd >= 0:
-                os.close(fd)
-        self.stdout = self.stderr = self._end = -1
         self.selector.close()
+        for fd in (self.stdout, self.stderr, self._end):
+            os.close(fd)
+        self.stdout = self.stderr = self._end = -1
 
     async def _reap(self) -> None:
         if self.poll() is not None:
@@ -169,13 +188,6 @@ def read_now(fd: int, size: int) -> bytes | None:
         return b""
 
 
-async def read_pipe(fd: int, size: int) -> bytes:
-    """Read what is there, waiting for the first byte. Empty at the end of the pipe. Cancellation: safe."""
-    while (chunk := read_now(fd, size)) is None:
-        await trio.lowlevel.wait_readable(fd)
-    return chunk
-
-
 def enlarge_pipe(fd: int) -> int:
     """Ask for a bigger pipe. Returns its size in bytes, or 64 KiB where that cannot be asked or is refused."""
     try:
@@ -183,7 +195,7 @@ def enlarge_pipe(fd: int) -> int:
 
         return fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, BIG_PIPE_BYTES)
     except (ImportError, AttributeError, OSError):
-        return 64 * 1024
+        return PIPE_BYTES
 
 
 def describe_exit(status: int) -> str:

@@ -60,5 +60,6 @@ class Selector:
                 await step()
 
     def close(self) -> None:
-        """Give back the selector's own descriptor. No task may be in `turn`."""
+        """Forget all, and give back the selector's own descriptor. No task may be in `turn`."""
+        self._steps.clear()
         self._selector.close()

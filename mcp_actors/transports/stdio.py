@@ -29,7 +29,7 @@ from mcp_actors.transports.base import Diagnostics, Turn
 from mcp_actors.transports.commands import resolve_final, spawn_hint
 from mcp_actors.transports.environment import child_environment
 from mcp_actors.transports.outbox import Outbox
-from mcp_actors.transports.process import BIG_PIPE_BYTES, describe_exit, enlarge_pipe, read_now
+from mcp_actors.transports.process import BIG_PIPE_BYTES, PIPE_BYTES, describe_exit, enlarge_pipe, read_now
 from mcp_actors.transports.sent_secrets import of_environment
 from mcp_actors.transports.spawning import spawn
 from mcp_actors.transports.words import LastLines, LineLimit
@@ -49,8 +49,6 @@ __all__ = ["StdioTransport"]
 
 _log = logging.getLogger("mcp_actors.transports.stdio")
 
-# One read of an ordinary pipe; once a read fills it the pipe is enlarged and so is the read.
-_READ_BYTES: Final = 64 * 1024
 # How long after the first sign of the end (exit, end-of-file, a refused write) the other signs and the last words are
 # waited for, in seconds. A grandchild that holds the pipes open costs no more than this.
 _LAST_MOMENT: Final = 0.5
@@ -92,8 +90,8 @@ class StdioTransport:
     _first_sign: str | None = field(default=None, init=False)
     _framer: LineFramer = field(init=False, repr=False)
     _turn: Turn = field(factory=Turn, init=False, repr=False)
-    # How much is read of standard output at once.
-    _read_bytes: int = field(default=_READ_BYTES, init=False, repr=False)
+    # How much is read of standard output at once; once a read fills the pipe, that is enlarged and so is the read.
+    _read_bytes: int = field(default=PIPE_BYTES, init=False, repr=False)
     # Set with `_verdict`: why nothing can be sent any more.
     _judged: trio.Event = field(factory=trio.Event, init=False, repr=False)
     _verdict: TransportError | None = field(default=None, init=False)
@@ -139,9 +137,9 @@ class StdioTransport:
         await trio.lowlevel.checkpoint_if_cancelled()
         child = self._spawn()
         self._sink = sink
-        child.selector.on_readable(child.stdout, self._read_messages)
-        child.selector.on_readable(child.stderr, self._read_words)
         try:
+            child.selector.on_readable(child.stdout, self._read_messages)
+            child.hear(child.stderr, self._hear)
             task_status.started()
             await self._serve(child)
             self._judge(self._cause(child))
@@ -230,8 +228,8 @@ class StdioTransport:
                 self._end(describe_exit(child.exit_status))
         if self._first_sign != self._too_large:
             with trio.move_on_after(_LAST_MOMENT):
-                while child.exit_status is None or child.stdout in child.selector or child.stderr in child.selector:
-                    await child.selector.turn()
+                await child.wait()
+                await child.hear_out()
 
     async def _read_messages(self) -> None:
         child, outbox = self._child, self._outbox
@@ -269,15 +267,6 @@ class StdioTransport:
                 self._framer.feed(b"")
         except RemoteProtocolError:
             self._end(self._too_large)
-
-    async def _read_words(self) -> None:
-        child = self._child
-        assert child is not None
-        chunk = read_now(child.stderr, _READ_BYTES)
-        if chunk:
-            self._hear(chunk)
-        elif chunk is not None:
-            child.selector.forget(child.stderr)
 
     def _hear(self, chunk: bytes) -> None:
         for line in self._limit.admit(self._stderr.feed(chunk), trio.current_time()):
@@ -343,7 +332,7 @@ class StdioTransport:
         steps = ladder.rungs(self.settings)
         await ladder.climb(child, steps, self.hurry)
         # What it wrote at the very end may not have been read yet.
-        await self._read_words()
+        self._hear(read_now(child.stderr, PIPE_BYTES) or b"")
         if not child.is_gone():
             self._notes.append(f"process group {child.pid} outlived SIGKILL")
         elif self.journal is not None:

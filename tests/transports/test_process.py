@@ -54,6 +54,30 @@ async def test_wait_can_be_cancelled(has_pidfd, monkeypatch) -> None:
         child.close()
 
 
+async def test_outputs_are_heard_to_their_ends() -> None:
+    """What both outputs say reaches who takes it, whoever holds them open once the child itself has ended."""
+    said: dict[str, bytes] = {"out": b"", "err": b""}
+
+    def take(name: str):
+        def add(chunk: bytes) -> None:
+            said[name] += chunk
+
+        return add
+
+    with trio.fail_after(10), nobody_left():
+        child = start("/bin/sh", "-c", "exec 3<&0; (read x <&3; echo late; echo worse >&2) & echo first; exit 0")
+        child.hear(child.stdout, take("out"))
+        child.hear(child.stderr, take("err"))
+        status = await child.wait()
+        os.write(child.stdin, b"go\n")
+        await child.hear_out()
+        while not child.is_gone():
+            await trio.lowlevel.checkpoint()
+        child.close()
+
+    assert (status, said) == (0, {"out": b"first\nlate\n", "err": b"worse\n"})
+
+
 async def test_child_leads_a_session_of_its_own() -> None:
     """It is in neither our group nor our session, so a terminal's Ctrl-C is not for it (fault 16)."""
     child = start("/bin/cat")
