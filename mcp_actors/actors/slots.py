@@ -149,15 +149,20 @@ class OpenSlot(Slot):
 
     __slots__ = ("_on_end", "request_id")
 
-    def __init__(self, on_end: Callable[[OpenSlot, BaseException | None], None]) -> None:
+    def __init__(self, on_end: Callable[[OpenSlot], None]) -> None:
         super().__init__()
         # What it waits for; None before it was sent.
         self.request_id: RequestId | None = None
-        # Told once: this slot, and why it failed; None where it was filled. Must not block or raise.
+        # Told once. Must not block or raise.
         self._on_end = on_end
+
+    @property
+    def error(self) -> BaseException | None:
+        """Why it failed; None where it was filled, or is open."""
+        return self._error
 
     def report(self, event: ProgressReceived[Slot]) -> None:
         """Nobody waits for progress."""
 
     def _wake(self) -> None:
-        self._on_end(self, self._error)
+        self._on_end(self)

@@ -122,39 +122,39 @@ class Subscriber:
                 await self._repeat_level(level)
             plan = plan_listening(self._wishes.wanted, self._info)
             await self._subscribe(plan.subscribe)
-            lost = None if plan.listen is None else await self._listen(plan.listen)
+            if plan.listen is not None:
+                await self._listen(plan.listen)
         self._is_asking = False
-        if lost is not None and self._open is not None:
-            self._open.fail(lost)
+        if self._open is not None and not self._open.is_open:
+            self._ended(self._open)
 
-    async def _listen(self, wanted: ListenFilter) -> McpActorsError | None:
-        """Open a subscription; returns why it could not be asked for."""
-        self._open = OpenSlot(self._ended)
+    async def _listen(self, wanted: ListenFilter) -> None:
+        """Open a subscription. It may have ended by then."""
+        self._open = slot = OpenSlot(self._ended)
         self._opened_at = trio.current_time()
         is_resend, self._is_resend = self._is_resend, False
         try:
-            await self._wire.calls.begin(LISTEN, wanted.to_params(), self._open, is_resend=is_resend)
+            await self._wire.calls.begin(LISTEN, wanted.to_params(), slot, is_resend=is_resend)
         except McpActorsError as lost:
-            return lost.with_traceback(None)  # it would hold this frame, and this frame it
-        return None
+            slot.fail(lost.with_traceback(None))  # it would hold this frame, and this frame it
 
     def _withdraw(self, slot: OpenSlot) -> None:
         self._open, self._failures, self.has_gap = None, 0, True
         self._wire.calls.withdraw(slot)
 
-    def _ended(self, slot: OpenSlot, error: BaseException | None) -> None:
-        """Learn that a subscription has ended, and why; None: the server ended it in order."""
-        if slot is not self._open:
+    def _ended(self, slot: OpenSlot) -> None:
+        """Learn that a subscription has ended."""
+        if slot is not self._open or self._is_asking:  # withdrawn; or `_ask` looks at it when it has done
             return
         self._open, self.has_gap = None, True
-        if isinstance(error, SendAgain):
+        if isinstance(slot.error, SendAgain):
             self._is_resend = True
             self.again()
             return
         if self._wire.gone is not None:
             return
         self._failures = 1 if trio.current_time() - self._opened_at >= PROOF else self._failures + 1
-        lost = error if isinstance(error, McpActorsError) else None
+        lost = slot.error if isinstance(slot.error, McpActorsError) else None
         step = decide_relisten(lost, self._failures, random.random())
         if isinstance(step, Again):
             self._start(step.after)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 import trio
 from scripted_fleet import echo_server, spec
@@ -10,6 +12,10 @@ from trio.testing import wait_all_tasks_blocked
 from mcp_actors.protocol.listening import LISTEN
 from mcp_actors.runtime import open_runtime
 from mcp_actors.testing.scripted import LEGACY_REVISIONS, MODERN_REVISIONS, ScriptedServer
+from mcp_actors.transports.memory import MemoryTransport
+
+if TYPE_CHECKING:
+    from mcp_actors.protocol.types import Frame
 
 UNSUPPORTED_VERSION = -32022
 FAILED = -32603
@@ -92,6 +98,28 @@ async def test_a_server_that_names_its_revision_is_asked_once_more_at_once(autoj
         at_once, waited = len(server.seen(LISTEN)), trio.current_time() - began
 
     assert (at_once, waited < 0.5) == (2, True)
+
+
+class Slow(MemoryTransport):
+    """The answer to a subscription is there before its frame counts as sent."""
+
+    async def send(self, frame: Frame) -> None:
+        await super().send(frame)
+        if frame.method == LISTEN:
+            await trio.sleep(1)
+
+
+@pytest.mark.deadline(1000)
+async def test_a_refusal_that_comes_before_the_frame_counts_as_sent(autojump_clock: object) -> None:
+    """F02: on a slow wire too, who is refused for a passing reason asks again."""
+    server = library()
+    server.refuse(LISTEN, FAILED, times=1)
+
+    async with open_runtime([spec("lib", server)], transports=lambda one: Slow(one.target.serve)) as runtime:
+        await runtime.wait_ready()
+        await server.wait_seen(LISTEN, 2)
+
+    assert asked_for(server) == [None, None]
 
 
 class Spawned(trio.abc.Instrument):
