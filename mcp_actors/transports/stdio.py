@@ -36,7 +36,7 @@ from mcp_actors.transports.words import LastLines, LineLimit
 from mcp_actors.values import define
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from mcp_actors.config.settings import Settings
     from mcp_actors.config.specs import ServerSpec
@@ -75,8 +75,6 @@ class StdioTransport:
     journal: Journal | None = field(default=None, kw_only=True, repr=False)
     # Shared by all transports of a runtime: skips the waits of their ladders.
     hurry: ladder.Hurry = field(factory=ladder.Hurry, kw_only=True, repr=False)
-    # Takes each line of standard error that may be shown, cleaned and rate-limited. None: the log, at DEBUG.
-    on_stderr: Callable[[str], None] | None = field(default=None, kw_only=True, repr=False)
 
     kind = "stdio"
     is_exchange = False
@@ -270,10 +268,7 @@ class StdioTransport:
 
     def _hear(self, chunk: bytes) -> None:
         for line in self._limit.admit(self._stderr.feed(chunk), trio.current_time()):
-            if self.on_stderr is not None:
-                self.on_stderr(line)
-            else:
-                _log.debug("[MCP:%s] stderr %s", self.spec.name, line)
+            _log.debug("[MCP:%s] stderr %s", self.spec.name, line)
 
     def _ask_for_room(self) -> None:
         if self._child is not None and self._child.stdin >= 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import signal
@@ -233,14 +234,19 @@ async def test_end_is_told_before_a_slow_stop() -> None:
     assert [(type(error), error.exit_status, ended) for error, ended in told] == [(TransportBroken, 3, False)]
 
 
-async def test_stderr_lines_reach_the_listener_rate_limited() -> None:
-    """Lines go to the listener, cleaned, at most so many a second (fault 8)."""
-    lines: list[str] = []
-    with trio.fail_after(10):
-        async with opened(make("server.py", "stderr", on_stderr=lines.append)) as wire:
+def heard_words(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """The lines of standard error in the log."""
+    return [said for message in caplog.messages if (said := message.partition(" stderr ")[2])]
+
+
+async def test_stderr_lines_reach_the_log_rate_limited(caplog: pytest.LogCaptureFixture) -> None:
+    """Lines go to the log at DEBUG, cleaned, at most so many a second (fault 8)."""
+    with trio.fail_after(10), caplog.at_level(logging.DEBUG, "mcp_actors.transports.stdio"):
+        async with opened(make("server.py", "stderr")) as wire:
             await wire.send(b"{}")
             await wire.sink.wait_for(1)
 
+    lines = heard_words(caplog)
     assert 1 <= len(lines) < 1024
     assert max(map(len, lines)) <= 500
 
@@ -333,16 +339,15 @@ async def test_outer_shield_is_not_needed() -> None:
     assert our_children() == before
 
 
-async def test_child_sees_ladder_in_order() -> None:
+async def test_child_sees_ladder_in_order(caplog: pytest.LogCaptureFixture) -> None:
     """A child that obeys SIGTERM only is asked with SIGINT first (S136); what it says to that explains no failure."""
     settings = Settings(stop_interrupt=0.1, stop_terminate=5.0)
-    lines: list[str] = []
-    transport = make("server.py", "rungs", "SIGTERM", settings=settings, on_stderr=lines.append)
-    with trio.fail_after(10):
+    transport = make("server.py", "rungs", "SIGTERM", settings=settings)
+    with trio.fail_after(10), caplog.at_level(logging.DEBUG, "mcp_actors.transports.stdio"):
         async with opened(transport) as wire:
             await wire.sink.wait_for(1)
 
-    assert lines == ["caught SIGINT", "caught SIGTERM"]
+    assert heard_words(caplog) == ["caught SIGINT", "caught SIGTERM"]
     assert transport.diagnostics().stderr_tail == ()
     assert transport.diagnostics().exit_status == 0
 
