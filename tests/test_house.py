@@ -114,6 +114,7 @@ def test_the_arrow_holds() -> None:
         ("transports/planted.py", "import httpx", "httpx"),
         ("actors/planted.py", "import asyncio", "asyncio"),
         ("actors/planted.py", "from msgspec import json", "msgspec"),
+        ("config/planted.py", "from cattrs import Converter", "cattrs"),
     ],
 )
 def test_a_planted_violation_is_found(tmp_path: Path, file: str, line: str, imports: str) -> None:
@@ -138,6 +139,17 @@ def test_pure_rooms_read_no_files(path: Path) -> None:
         assert not isinstance(node, ast.AsyncFunctionDef | ast.Await), f"line {node.lineno}"
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             assert node.func.id not in {"open", "print", "input", "__import__"}, f"line {node.lineno}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=relative)
+def test_classes_are_made_by_values(path: Path) -> None:
+    """Nobody takes attrs' own decorators, which compile at import what `values` compiles when it is used."""
+    taken = [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.ImportFrom) and node.module == "attrs"]
+
+    if path.name != "values.py":
+        assert [
+            each.name for node in taken for each in node.names if each.name in {"define", "frozen", "mutable"}
+        ] == []
 
 
 # ── exports ──────────────────────────────────────────────────────────────────────────────────────────────────────────
