@@ -115,11 +115,14 @@ async def _reload_on_hangup(runtime: Runtime, nursery: trio.Nursery) -> None:
 async def _reload(runtime: Runtime) -> None:
     from mcp_actors.fleet.reloading import reload
 
-    before = {str(problem) for problem in runtime.problems}
+    before = {*map(str, runtime.problems), *map(str, runtime.configured.loaded.notes)}
     changes = await reload(runtime)
     for problem in runtime.problems:
         if str(problem) not in before:
             _say(f"kept what ran before: {problem}")
+    for note in runtime.configured.loaded.notes:
+        if note.is_warning and str(note) not in before:
+            _say(str(note))
     _say(f"reloaded: {changes}")
 
 

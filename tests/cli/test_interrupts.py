@@ -116,6 +116,20 @@ def test_run_follows_its_configuration(words, tmp_path):
     assert any("kept what ran before:" in line and "mcp.json" in line for line in said)
 
 
+def test_run_says_what_an_edited_entry_waits_for(project):
+    """S041: a project's server that an edit brings in is told of with the way to approve it, as at the start."""
+    (project / ".mcp.json").write_text(json.dumps({"mcpServers": {}}))
+
+    with start("run", "--watch", cwd=project) as process:
+        read_until(process.stderr, "running:")
+        (project / ".mcp.json").write_text(json.dumps({"mcpServers": {"late": CLOCK}}))
+        said = read_until(process.stderr, "reloaded: 1 added (late)")
+        process.terminate()
+        process.communicate(timeout=PATIENCE)
+
+    assert sum("run mcp-actors approve late" in line for line in said) == 1
+
+
 def test_run_obeys_the_switches_of_another_terminal():
     """S128, S097: ``disable`` stops a server of a fleet that runs and ``enable`` starts it, also without --watch."""
     fleet = config(clock=CLOCK, other=CLOCK)
