@@ -7,16 +7,19 @@ Rules.
 1. One facade for both eras (F01, F04): `watch` a URI; modern servers get one ``subscriptions/listen`` for everything,
    legacy ones a ``resources/subscribe`` for each URI, again after every renewal (A10).
 2. A subscription that ends is asked for again, later each time; afterwards everything is fetched again (F02, F03).
-3. A watcher holds up nobody: it keeps which URIs changed, not how often. What it keeps is bounded (invariant 5): of too
+3. Who begins to watch waits until the server has answered, so that nothing is missed from then on (F01); where it was
+   lost meanwhile, and so something may have been, the watcher is told of its URI.
+4. A watcher holds up nobody: it keeps which URIs changed, not how often. What it keeps is bounded (invariant 5): of too
    many URIs it knows only that something changed, of too many log messages it loses the oldest.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
+import trio
 from attrs import field
 
 from mcp_actors.actors.bell import Bell
@@ -29,8 +32,6 @@ from mcp_actors.values import define
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import trio
-
     from mcp_actors.actors.lists import Lists
     from mcp_actors.actors.wire import Wire
     from mcp_actors.protocol.events import LogReceived
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 __all__ = ["Listening", "LogWatcher", "ResourceWatcher"]
 
 LISTS: Final = frozenset({"tools", "prompts", "resources"})
+# A server that does not say by then that it listens is watched all the same.
+ANSWER_SECONDS: Final = 5.0
 # Of one watcher, unread: a server decides how many URIs lie below a watched one, and how long each is.
 MAX_URI_CHARS: Final = 1024 * 1024
 MAX_LOG_MESSAGES: Final = 1000
@@ -58,6 +61,10 @@ class ResourceWatcher:
     # Characters in `_changed`.
     _chars: int = field(default=0, init=False)
     _bell: Bell = field(factory=Bell, init=False)
+
+    def missed(self) -> None:
+        """Note that the watched resource may have changed unheard."""
+        self.notice(self._uri)
 
     def notice(self, uri: str) -> None:
         """Note a change."""
@@ -134,6 +141,11 @@ class Listening:
         self._log_watchers: set[LogWatcher] = set()
         # The least severe log message that is wanted; None: nobody asked.
         self.log_level: str | None = None
+        # Those who were not heard of for a while; they are told once they are again.
+        self._deaf: set[ResourceWatcher] = set()
+        # Whether the server has answered to what is wanted now; the bell tells of it.
+        self._is_answered = True
+        self._answers = Bell()
         # Asks the server over the connection that there is, or was last; None before the first.
         self._subscriber: Subscriber | None = None
 
@@ -159,9 +171,16 @@ class Listening:
             yield watcher
         finally:
             self._watchers[uri].discard(watcher)
+            self._deaf.discard(watcher)
             if not self._watchers[uri]:
                 del self._watchers[uri]
                 self._ask_again()
+
+    async def wait_answered(self) -> None:
+        """Wait until the server has answered to what is wanted now, or will not in time. Cancellation: safe."""
+        with trio.move_on_after(ANSWER_SECONDS), suppress(StopAsyncIteration):
+            while not self._is_answered:
+                await self._answers.wait()
 
     @contextmanager
     def watch_log(self) -> Iterator[LogWatcher]:
@@ -180,6 +199,7 @@ class Listening:
         self._is_over = True
         for watcher in self._log_watchers.union(*self._watchers.values()):
             watcher.end()
+        self._answers.end()
 
     def log_received(self, message: LogReceived) -> None:
         """Tell who watches the log."""
@@ -208,22 +228,48 @@ class Listening:
 
     async def begin(self, life: trio.Nursery, wire: Wire, info: ServerInfo) -> None:
         """Ask this server for what is wanted, and again whenever that changes. Waits for no answer."""
+        self._miss()
         self._subscriber = Subscriber(self, life, wire, info)
         await self._subscriber.begin()
 
     def acknowledged(self, lists: Lists) -> None:
         """Learn that the server listens; whatever changed while nobody did is fetched now (F02)."""
-        if self._subscriber is not None and self._subscriber.has_gap:
+        if self._subscriber is None:
+            return
+        if self._subscriber.has_gap:
             self._subscriber.has_gap = False
             lists.mark_all()
+        if self._subscriber.is_current:
+            self.answered()
+
+    def answered(self) -> None:
+        """Learn that the server was asked for all that is wanted: from now on nothing is missed."""
+        deaf, self._deaf = self._deaf, set()
+        for watcher in deaf:
+            watcher.missed()
+        self._stop_waiting()
+
+    def lost(self) -> None:
+        """Learn that the server tells nothing for now; nobody waits for an answer any more."""
+        self._miss()
+        self._stop_waiting()
+
+    def _miss(self) -> None:
+        self._deaf = {watcher for watchers in self._watchers.values() for watcher in watchers}
+
+    def _stop_waiting(self) -> None:
+        self._is_answered = True
+        self._answers.ring()
 
     def renewed(self) -> None:
         """The server began a new wire session and knows of nothing."""
+        self._miss()
         if self._subscriber is not None:
             self._subscriber.renewed()
 
     def _ask_again(self) -> None:
         if self._subscriber is not None:
+            self._is_answered = False
             self._subscriber.again()
 
 

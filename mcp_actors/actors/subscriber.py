@@ -79,6 +79,11 @@ class Subscriber:
         self._is_changed = False
         self._bell = Bell()
 
+    @property
+    def is_current(self) -> bool:
+        """Whether what was asked for last is what is wanted."""
+        return not self._is_changed
+
     async def begin(self) -> None:
         """Ask for the first time; whatever takes an answer is left to a task."""
         if self._info.era is Era.MODERN:
@@ -125,7 +130,9 @@ class Subscriber:
             if plan.listen is not None:
                 await self._listen(plan.listen)
         self._is_asking = False
-        if self._open is not None and not self._open.is_open:
+        if plan.listen is None:
+            self._wishes.answered()
+        elif self._open is not None and not self._open.is_open:
             self._ended(self._open)
 
     async def _listen(self, wanted: ListenFilter) -> None:
@@ -151,6 +158,7 @@ class Subscriber:
             self._is_resend = True
             self.again()
             return
+        self._wishes.lost()
         if self._wire.gone is not None:
             return
         self._failures = 1 if trio.current_time() - self._opened_at >= PROOF else self._failures + 1

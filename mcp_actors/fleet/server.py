@@ -285,8 +285,9 @@ class Server:
     async def watch_resource(self, uri: str) -> AsyncIterator[ResourceWatcher]:
         """Iterate over the changes of a resource, and of those below it, while the block runs.
 
-        Subscribed in the era's way, again after every reconnect (S329, F01, F04, A10). Nothing is replayed: read it
-        after you began to watch.
+        Subscribed in the era's way, again after every reconnect (S329, F01, F04, A10). The block begins when the server
+        has answered, or has not for 5 s. Nothing is replayed: read it in the block. After a reconnect it is told as
+        changed, for it may be.
 
         Cancellation:
             Safe; leaving the block unsubscribes.
@@ -294,6 +295,7 @@ class Server:
         connection = await self._runtime.connection(self.name)
         self._require(connection, "resources/subscribe")
         with connection.listening.watch(uri) as watcher:
+            await connection.listening.wait_answered()
             yield watcher
 
     @asynccontextmanager

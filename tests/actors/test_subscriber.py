@@ -9,6 +9,7 @@ import trio
 from scripted_fleet import echo_server, spec
 from trio.testing import wait_all_tasks_blocked
 
+from mcp_actors.actors.listening import ANSWER_SECONDS
 from mcp_actors.protocol.listening import LISTEN
 from mcp_actors.runtime import open_runtime
 from mcp_actors.testing.scripted import LEGACY_REVISIONS, MODERN_REVISIONS, ScriptedServer
@@ -149,3 +150,59 @@ async def test_an_open_subscription_costs_no_task(revisions: tuple[str, ...], au
 
     assert (len(before), len(after)) == (0, 1)
     assert len(server.seen(LISTEN)) == (3 if revisions is MODERN_REVISIONS else 0)
+
+
+@pytest.mark.deadline(1000)
+@pytest.mark.parametrize("revisions", [LEGACY_REVISIONS, MODERN_REVISIONS], ids=["legacy", "modern"])
+async def test_a_watch_begins_when_the_server_has_answered(revisions: tuple[str, ...], autojump_clock: object) -> None:
+    """F01: what changes as soon as the block runs is told, once; nothing is told that did not change."""
+    server, told = library(revisions), list[str]()
+
+    async with open_runtime([spec("lib", server)]) as runtime:
+        await runtime.wait_ready()
+        async with runtime.server("lib").watch_resource("note://one") as changes:
+            await server.notify("notifications/resources/updated", {"uri": "note://one"})
+            told.append(await anext(changes))
+            with trio.move_on_after(100):
+                told.append(await anext(changes))
+
+    assert told == ["note://one"]
+
+
+@pytest.mark.parametrize(
+    ("revisions", "method"), [(LEGACY_REVISIONS, "resources/subscribe"), (MODERN_REVISIONS, LISTEN)]
+)
+@pytest.mark.parametrize("is_refused", [False, True], ids=["silent", "refused"])
+async def test_a_watch_waits_for_no_answer_that_does_not_come(
+    revisions: tuple[str, ...], method: str, is_refused: bool, autojump_clock: object
+) -> None:
+    """Invariant 1: a server that is silent is waited for a few seconds, one that refuses not at all."""
+    server = library(revisions)
+    if is_refused:
+        server.refuse(method, FAILED)
+    else:
+        server.silence(method)
+
+    async with open_runtime([spec("lib", server)]) as runtime:
+        await runtime.wait_ready()
+        began = trio.current_time()
+        async with runtime.server("lib").watch_resource("note://one"):
+            waited = trio.current_time() - began
+
+    assert waited == (0 if is_refused else ANSWER_SECONDS)
+
+
+@pytest.mark.deadline(1000)
+async def test_what_is_watched_may_have_changed_while_nobody_listened(autojump_clock: object) -> None:
+    """F02: nothing is replayed, so a lost subscription that is taken up again tells of each watched resource."""
+    server, told = library(), list[str]()
+
+    async with open_runtime([spec("lib", server)]) as runtime:
+        await runtime.wait_ready()
+        async with runtime.server("lib").watch_resource("note://one") as changes:
+            await server.end_listens()
+            with trio.move_on_after(100):
+                async for uri in changes:
+                    told.append(uri)
+
+    assert told == ["note://one"]
