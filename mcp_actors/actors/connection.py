@@ -201,9 +201,9 @@ class Connection:
             self._is_renewing = True
             self._life.start_soon(self._renew, self._wire)
 
-    def listens(self) -> None:
+    def listens(self, slot: Slot) -> None:
         """From now on nothing is missed; what changed before is fetched."""
-        self.listening.acknowledged(self.lists)
+        self.listening.acknowledged(slot, self.lists)
 
     def heard(self, event: Event[Slot]) -> None:
         """Pass on log messages, and that a page is done; nobody here waits for more."""

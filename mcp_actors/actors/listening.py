@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mcp_actors.actors.lists import Lists
+    from mcp_actors.actors.slots import Slot
     from mcp_actors.actors.wire import Wire
     from mcp_actors.protocol.events import LogReceived
     from mcp_actors.protocol.types import ServerInfo
@@ -232,9 +233,9 @@ class Listening:
         self._subscriber = Subscriber(self, life, wire, info)
         await self._subscriber.begin()
 
-    def acknowledged(self, lists: Lists) -> None:
+    def acknowledged(self, slot: Slot, lists: Lists) -> None:
         """Learn that the server listens; whatever changed while nobody did is fetched now (F02)."""
-        if self._subscriber is None:
+        if self._subscriber is None or not self._subscriber.acknowledged(slot):
             return
         if self._subscriber.has_gap:
             self._subscriber.has_gap = False

@@ -24,6 +24,7 @@ from mcp_actors.protocol.types import Era
 
 if TYPE_CHECKING:
     from mcp_actors.actors.listening import Listening
+    from mcp_actors.actors.slots import Slot
     from mcp_actors.actors.wire import Wire
     from mcp_actors.protocol.listening import ListenFilter
     from mcp_actors.protocol.types import ServerInfo
@@ -39,6 +40,7 @@ class Subscriber:
     """Asks over one wire; `begin` first, then `again` at every change of what is wanted."""
 
     __slots__ = (
+        "_before",
         "_bell",
         "_failures",
         "_info",
@@ -69,6 +71,8 @@ class Subscriber:
         self._subscribed: tuple[str, ...] = ()
         # Modern: the open ``subscriptions/listen``, since when, and how many were lost in a row before.
         self._open: OpenSlot | None = None
+        # The one that it follows, heard until the server has acknowledged the open one: so a change misses nothing.
+        self._before: OpenSlot | None = None
         self._opened_at = 0.0
         self._failures = 0
         # Whether the next one follows a `SendAgain`.
@@ -120,8 +124,7 @@ class Subscriber:
         self._is_asking = self._is_changed = True
         while self._is_changed:
             self._is_changed = False
-            if self._open is not None:
-                self._withdraw(self._open)
+            self._step_back()
             level = self._wishes.log_level
             if level is not None and not self.is_level_known:
                 await self._repeat_level(level)
@@ -131,6 +134,7 @@ class Subscriber:
                 await self._listen(plan.listen)
         self._is_asking = False
         if plan.listen is None:
+            self._withdraw_before()
             self._wishes.answered()
         elif self._open is not None and not self._open.is_open:
             self._ended(self._open)
@@ -145,29 +149,59 @@ class Subscriber:
         except McpActorsError as lost:
             slot.fail(lost.with_traceback(None))  # it would hold this frame, and this frame it
 
-    def _withdraw(self, slot: OpenSlot) -> None:
-        self._open, self._failures, self.has_gap = None, 0, True
-        self._wire.calls.withdraw(slot)
+    def _step_back(self) -> None:
+        """Make room for another subscription; of two that follow an acknowledged one the first is withdrawn."""
+        if self._open is None:
+            return
+        if self._before is None and self._open.is_open:
+            self._before = self._open
+        else:
+            self._wire.calls.withdraw(self._open)
+            if self._before is None:
+                self._lose()
+        self._open, self._failures = None, 0
+
+    def acknowledged(self, slot: Slot) -> bool:
+        """Learn that the server listens. Returns whether it is by the subscription that counts."""
+        if slot is not self._open:
+            return False
+        self._withdraw_before()
+        return True
+
+    def _withdraw_before(self) -> None:
+        before, self._before = self._before, None
+        if before is not None:
+            self._wire.calls.withdraw(before)
 
     def _ended(self, slot: OpenSlot) -> None:
         """Learn that a subscription has ended."""
+        if slot is self._before:
+            self._before = None
+            self._lose()
+            return
         if slot is not self._open or self._is_asking:  # withdrawn; or `_ask` looks at it when it has done
             return
-        self._open, self.has_gap = None, True
+        self._open = None
         if isinstance(slot.error, SendAgain):
-            self._is_resend = True
+            self._is_resend = self.has_gap = True
             self.again()
             return
-        self._wishes.lost()
+        self._lose()
         if self._wire.gone is not None:
             return
         self._failures = 1 if trio.current_time() - self._opened_at >= PROOF else self._failures + 1
         lost = slot.error if isinstance(slot.error, McpActorsError) else None
         step = decide_relisten(lost, self._failures, random.random())
         if isinstance(step, Again):
+            self._withdraw_before()  # it may be one too many
             self._start(step.after)
         else:
             logger.debug("[MCP:%s] = listens no more: %s", self._wire.server, step.reason)
+
+    def _lose(self) -> None:
+        """Note that nothing is heard for now."""
+        self.has_gap = True
+        self._wishes.lost()
 
     async def _repeat_level(self, level: str) -> None:
         self.is_level_known = True

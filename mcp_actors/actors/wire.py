@@ -74,8 +74,8 @@ class Owner(Protocol):
     def resource_updated(self, uri: str) -> None:
         """A resource that somebody watches, or one below it, changed."""
 
-    def listens(self) -> None:
-        """The server acknowledged a subscription (F01)."""
+    def listens(self, slot: Slot) -> None:
+        """The server acknowledged the subscription that this slot waits for (F01)."""
 
     def heard(self, event: Event[Slot]) -> None:
         """Something else that the server tells: for whoever wants to know."""
@@ -259,8 +259,8 @@ class Wire:
                 self._owner.list_changed(kind)
             case ResourceUpdated(uri):
                 self._owner.resource_updated(uri)
-            case ListenAcknowledged():
-                self._owner.listens()
+            case ListenAcknowledged(waiter):
+                self._owner.listens(waiter)
             case ListenHeard(_, notice):
                 self._take(notice)
             case ListenEnded(waiter):

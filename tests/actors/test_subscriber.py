@@ -206,3 +206,47 @@ async def test_what_is_watched_may_have_changed_while_nobody_listened(autojump_c
                     told.append(uri)
 
     assert told == ["note://one"]
+
+
+@pytest.mark.deadline(1000)
+async def test_a_change_interrupts_no_other_watch(autojump_clock: object) -> None:
+    """F01: the subscription before is heard until the next is acknowledged, so nothing has to be fetched again."""
+    server, told = library(), list[str]()
+
+    async with open_runtime([spec("lib", server)]) as runtime:
+        await runtime.wait_ready()
+        lib = runtime.server("lib")
+        async with lib.watch_resource("note://one") as changes:
+            server.silence(LISTEN, times=1)
+            async with lib.watch_resource("note://two"):
+                await server.notify("notifications/resources/updated", {"uri": "note://one"})
+                with trio.move_on_after(100):
+                    async for uri in changes:
+                        told.append(uri)
+            await wait_all_tasks_blocked()
+            withdrawn = len(server.seen("notifications/cancelled"))
+
+    assert told == ["note://one"]
+    assert asked_for(server) == [None, ["note://one"], ["note://one", "note://two"], ["note://one"], None]
+    assert withdrawn == 3
+    assert len(server.seen("tools/list")) == 1
+    assert server.violations == []
+
+
+@pytest.mark.deadline(1000)
+async def test_a_server_that_takes_one_subscription_only_gets_one(autojump_clock: object) -> None:
+    """F02: where a second one is refused for a passing reason, the first is withdrawn before the next try."""
+    server = library()
+
+    async with open_runtime([spec("lib", server)]) as runtime:
+        await runtime.wait_ready()
+        await server.wait_seen(LISTEN, 1)
+        server.refuse(LISTEN, FAILED, times=1)
+        async with runtime.server("lib").watch_resource("note://one") as changes:
+            await server.wait_seen(LISTEN, 3)
+            withdrawn = [message["params"]["requestId"] for message in server.seen("notifications/cancelled")]
+            told = await anext(changes)
+
+    assert withdrawn == [server.seen(LISTEN)[0]["id"]]
+    assert told == "note://one"
+    assert asked_for(server)[1:3] == [["note://one"], ["note://one"]]
