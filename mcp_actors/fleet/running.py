@@ -96,7 +96,10 @@ class Runtime:
 
     @contextmanager
     def watch(self) -> Iterator[Watcher]:
-        """Give an asynchronous iterator over all changes of status while the block runs."""
+        """Give an asynchronous iterator over all changes of state, phase and reason while the block runs.
+
+        Of lists that change, which may be often, `wait_published` tells.
+        """
         with self._registry.watch() as watcher:
             yield watcher
 
