@@ -5,8 +5,8 @@ What this is not: the connection, which decides when there is a wire; nor the me
 A call costs no mailbox hop, no nursery and no cancel scope: the session gives id and frame, the transport takes it in
 the caller's own task, the caller waits on its `Slot`, and the transport's reader fills that. The deadlines are looked
 at when the runtime's `Alarms` say so; a call whose deadline is later than the next look costs one comparison. On
-transports whose `send` is the whole exchange, that runs in a task of the connection, so that progress still reaches the
-caller and its end can be cut without the caller's.
+transports whose `send` is the whole exchange, or has to wait for room, that runs in a task of the connection: the
+caller is reached by progress and by its deadline, and the end of `send` can be cut without the caller's.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Calls:
     ) -> None:
         self._session = session
         self._transport = transport
-        # Where exchanges run, and looks at deadlines.
+        # Where exchanges and full wires are waited for, and looks at deadlines.
         self._nursery = nursery
         self._alarms = alarms
         # Does what the session wants after it was told something.
@@ -116,7 +116,7 @@ class Calls:
         self._slots[request_id] = slot
         self.watch_for(slot.deadline)
         try:
-            if self._transport.is_exchange:
+            if self._transport.is_exchange or self._transport.is_full:
                 self._nursery.start_soon(self._run_exchange, frame, slot)
             else:
                 await self._transport.send(frame)
@@ -168,9 +168,10 @@ class Calls:
         with trio.CancelScope() as slot.exchange:
             if frame.request_id is None or not self._session.is_waiting(frame.request_id):
                 return  # failed or withdrawn before it began
-            slot.is_sent = True
+            slot.is_sent = self._transport.is_exchange
             try:
                 await self._transport.send(frame)
+                slot.is_sent = True
             except McpActorsError as error:
                 slot.fail(error)
 

@@ -63,7 +63,7 @@ class Slot:
         self.deadline = now + timeouts.shortest
         # The clocks, once something happened to one of them; most calls are answered before (see `clocks`).
         self._clocks: CallClocks | CallTimeouts = timeouts
-        # The running exchange, for transports that have one; cancelled when nobody waits any more.
+        # The running exchange, or wait for room on the wire; cancelled when nobody waits any more.
         self.exchange: trio.CancelScope | None = None
         # Whether the server may have seen the request.
         self.is_sent = False

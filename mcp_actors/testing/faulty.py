@@ -56,6 +56,11 @@ class FaultyTransport:
         """Seconds that leaving `run` may take at most."""
         return self.inner.shutdown_bound
 
+    @property
+    def is_full(self) -> bool:
+        """Whether `send` has to wait, for room or because frames are held back."""
+        return self._delay > 0 or self.inner.is_full
+
     @contextmanager
     def cut_after(self, frames: int) -> Iterator[None]:
         """Break the wire once `frames` more frames have passed, in either direction; 0 breaks it now."""

@@ -132,6 +132,14 @@ class Transport(Protocol):
     is_exchange: bool
 
     @property
+    def is_full(self) -> bool:
+        """Whether `send` has to wait for room now; the connection then runs it in a task of its own. No side effects.
+
+        Never where it is an exchange: that is one anyway.
+        """
+        ...
+
+    @property
     def shutdown_bound(self) -> float:
         """Seconds that leaving `run` may take at most."""
         ...

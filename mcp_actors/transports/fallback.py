@@ -52,6 +52,7 @@ class FallbackTransport:
     """Streamable HTTP, or else HTTP+SSE. See the table in this module's docstring."""
 
     is_exchange = True
+    is_full = False
     shutdown_bound = HttpTransport.shutdown_bound
 
     def __init__(

@@ -45,6 +45,12 @@ class MemoryLink:
         """
         await self._outgoing.send(data)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether `send` waits."""
+        now = self._outgoing.statistics()
+        return now.current_buffer_used >= now.max_buffer_size
+
     async def receive(self) -> bytes:
         """Receive the next message.
 
@@ -87,6 +93,11 @@ class MemoryTransport:
         self._link: MemoryLink | None = None
         # What `serve` raised.
         self._failure: Exception | None = None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether `send` waits until the server has read some of what was sent."""
+        return self._link is not None and self._link.is_full
 
     def __repr__(self) -> str:
         return f"<MemoryTransport {'open' if self._link is not None else 'closed'}>"

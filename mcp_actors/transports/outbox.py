@@ -57,6 +57,11 @@ class Outbox:
         """Bytes that were accepted and are not yet in the pipe."""
         return self._backlog
 
+    @property
+    def is_full(self) -> bool:
+        """Whether senders wait for room."""
+        return self._backlog > MAX_BACKLOG and not self._is_closed
+
     def heard(self) -> None:
         """Learn that the peer sent something: it keeps up, so the next frame may go out at once."""
         self._unread = 0
@@ -76,7 +81,7 @@ class Outbox:
                 self._backlog = len(self._rest)
                 self._ask()
             return not self.is_broken
-        while self._backlog > MAX_BACKLOG and not self._is_closed:
+        while self.is_full:
             await self._crowd.park()
         if self._is_closed:
             return False

@@ -115,6 +115,11 @@ class StdioTransport:
         return ladder.bound(ladder.rungs(self.settings))
 
     @property
+    def is_full(self) -> bool:
+        """Whether `send` waits until the child has read some of what was sent."""
+        return self._outbox is not None and self._outbox.is_full
+
+    @property
     def _too_large(self) -> str:
         return f"message larger than {self.settings.max_message_bytes} bytes"
 

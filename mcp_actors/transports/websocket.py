@@ -112,6 +112,13 @@ class WebSocketTransport:
         self._verdict: TransportError | None = None
         self._notes: list[str] = []
 
+    @property
+    def is_full(self) -> bool:
+        """Whether `send` waits until some of the frames before have been written."""
+        if self._outgoing is None:
+            return False
+        return self._outgoing.statistics().current_buffer_used >= OUTBOX_FRAMES
+
     def __repr__(self) -> str:
         state = "open" if self._outgoing is not None and self._verdict is None else "closed"
         return f"<WebSocketTransport {place_of(self._url)} {state}>"

@@ -44,6 +44,7 @@ class Exchanges:
     """As much of a transport as is used: notes what each exchange carries."""
 
     is_exchange: bool = True
+    is_full: bool = False
     sent: list[str] = field(factory=list)
 
     async def send(self, frame: Frame) -> None:
@@ -72,3 +73,57 @@ async def test_an_exchange_that_is_given_up_at_once_is_withdrawn_only_where_it_b
 
     assert caller.cancelled_caught
     assert (wire.sent, len(posted)) in (([], 0), (["ping"], 1))
+
+
+@define
+class Full:
+    """A message stream that takes nothing until `is_read`, and notes what it took."""
+
+    is_exchange: bool = False
+    is_full: bool = True
+    is_read: trio.Event = field(factory=trio.Event)
+    sent: list[str] = field(factory=list)
+
+    async def send(self, frame: Frame) -> None:
+        await self.is_read.wait()
+        self.sent.append(frame.method)
+
+
+ENDS = {
+    "wall": (CallTimeouts(wall=5), 5.0, "the wall clock ran out after 5 s"),
+    "queue": (CallTimeouts(queue=3, wall=5), 3.0, "the queue clock ran out after 3 s"),
+    "now": (CallTimeouts(wall=0), 0.0, "the wall clock ran out after 0 s"),
+    "broken": (CallTimeouts(), 2.0, "planted"),
+    "read": (CallTimeouts(queue=3, wall=8), 8.0, "the wall clock ran out after 8 s"),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+async def test_a_call_ends_in_time_that_the_peer_does_not_read(end: str, autojump_clock: object) -> None:
+    """S199, invariant 1: its clocks hold while it waits for room on the wire; only what went out is withdrawn there."""
+    wire, posted = Full(), []
+    timeouts, seconds, text = ENDS[end]
+
+    async with trio.open_nursery() as nursery:
+        alarms = Alarms()
+        nursery.start_soon(alarms.run)
+        calls = Calls(ready_session(), wire, nursery, alarms, post=posted.append, react=list)  # type: ignore[arg-type]
+
+        async def happens() -> None:
+            await trio.sleep(1)
+            if end == "read":
+                wire.is_read.set()
+            await trio.sleep(1)
+            if end == "broken":
+                calls.fail_all(TransportBroken(reason="planted"))
+
+        nursery.start_soon(happens)
+        began = trio.current_time()
+        with pytest.raises((trio.TooSlowError, TransportBroken), match=text):
+            await calls.ask("ping", None, timeouts=timeouts)
+        took = trio.current_time() - began
+        nursery.cancel_scope.cancel()
+
+    assert len(calls) == 0
+    assert took == seconds
+    assert (wire.sent, len(posted)) == ((["ping"], 1) if end == "read" else ([], 0))

@@ -44,7 +44,9 @@ async def test_order_and_bound(autojump_clock):
     """Messages keep their order, and a writer waits when the other end is a full capacity behind."""
     left, right = open_links()
     for number in range(CAPACITY):
+        assert not left.is_full
         await left.send(b"%d" % number)
+    assert left.is_full
     with trio.move_on_after(1) as scope:
         await left.send(b"too much")
 

@@ -102,13 +102,16 @@ async def test_large_frame_goes_out_whole(pipe) -> None:
     """A frame that does not fit is finished by the writer, and what follows waits its turn."""
     large = b"x" * 3_000_000 + b"\n"
 
+    assert not pipe.outbox.is_full
     assert await pipe.outbox.put(large)
     assert pipe.outbox.backlog > MAX_BACKLOG
+    assert pipe.outbox.is_full
     async with trio.open_nursery() as nursery:
         nursery.start_soon(pipe.outbox.put, b"y\n")
         data = await pipe.read_all(len(large) + 2)
 
     assert data == large + b"y\n"
+    assert not pipe.outbox.is_full
 
 
 async def test_senders_wait_for_room(pipe) -> None:
