@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import trio
+from attrs import evolve
 from scripted_fleet import PERMANENT, echo_server, spec
 
 from mcp_actors.actors.lifecycle import Phase, ServerState
@@ -142,6 +143,35 @@ async def test_the_view_of_a_removed_server_says_so(autojump_clock: object) -> N
         assert (view.tools, repr(view)) == ((), "<Server one removed>")
         with pytest.raises(UnknownServer):
             view.status  # noqa: B018 - the getter raises
+
+
+TRIES = 16  # which of two tasks is first is chance
+
+
+@pytest.mark.parametrize("how", ["add", "apply"])
+async def test_a_server_that_is_taken_back_at_once_is_no_mistake(how: str, autojump_clock: object) -> None:
+    """S038, S167: who adds it, and who removes it before it began, are both answered; the other servers are changed."""
+    server = echo_server()
+    old = spec("one", server)
+
+    async with open_runtime([old], settings=SETTINGS) as runtime:
+        await runtime.wait_ready()
+        loaded = runtime.configured.loaded
+        for number in range(TRIES):
+            new, changed = spec(f"new{number}", server), evolve(old, call_timeout=5.0 + number)
+            async with trio.open_nursery() as nursery:
+                if how == "add":
+                    nursery.start_soon(runtime.add_server, new)
+                else:
+                    nursery.start_soon(runtime.apply, evolve(loaded, specs=(changed, new)))
+                while new.name not in runtime.configured.specs:
+                    await trio.lowlevel.checkpoint()
+                nursery.start_soon(runtime.remove_server, new.name)
+        await runtime.wait_ready()
+        status, text = runtime.status(), (await runtime.call_tool("one.echo", {"text": "still here"})).text
+
+    assert (tuple(status), text) == (("one",), "still here")
+    assert status["one"].generation == (1 if how == "add" else 1 + TRIES)
 
 
 # ── many at once ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -202,13 +202,14 @@ class Supervisor:
                     await self._fulfil(spec.name)
 
     async def _fulfil(self, name: str, drain: float = 0.0) -> None:
-        """Carry out the newest wish for this name (rule 4). Raises `UnknownServer`."""
+        """Carry out the newest wish for this name (rule 4)."""
         while (other := self._turns.get(name)) is not None:
             await other.wait()
         if name not in self._wishes:
             return
-        spec = self._wishes.pop(name)
-        old = self._find(name) if spec is None else self._children.get(name)
+        spec, old = self._wishes.pop(name), self._children.get(name)
+        if spec is None and old is None:
+            return  # it was wanted and unwanted before it began
         self._turns[name] = done = trio.Event()
         try:
             if old is not None:
