@@ -11,7 +11,8 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from mcp_actors.auth.messages import Asking, Flow, Sources, Visit, WebAnswer, WebRequest
-from mcp_actors.errors import AuthRequired
+from mcp_actors.errors import AuthRequired, McpActorsError
+from mcp_actors.sent_secrets import hide, longest_first
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager, AbstractContextManager
@@ -62,39 +63,38 @@ def real_sources() -> Sources:
 
 
 async def drive(flow: Asking[T], fetch: Fetch) -> T:
-    """Run a flow that needs no person.
+    """Run a flow that needs no person. Its errors repeat nothing that was sent for it (fault 102).
 
     Cancellation:
         Safe for us; a request under way may have been carried out.
     """
-    try:
-        request = next(flow)
-        while True:
-            request = flow.send(await fetch(request))
-    except StopIteration as end:
-        result: T = end.value
-        return result
-    finally:
-        flow.close()
+    return await drive_visiting(flow, fetch, None)
 
 
 async def drive_visiting(flow: Flow[T], fetch: Fetch, reception: Reception | None) -> T:
-    """Run a flow with visits. `reception`: where the person arrives; None: there is nobody.
+    """Run a flow with visits, otherwise as `drive`. `reception`: where the person arrives; None: there is nobody.
 
     Raises:
         AuthRequired: a person is needed and there is none.
     """
+    sent: set[str] = set()
     try:
         step = next(flow)
         while True:
-            if isinstance(step, Visit):
-                if reception is None:
-                    raise AuthRequired
-                step = flow.send(await reception.visit(step.url))
-            else:
+            if not isinstance(step, Visit):
+                sent.update(step.secrets)
                 step = flow.send(await fetch(step))
+            elif reception is None:
+                raise AuthRequired
+            else:
+                landing = await reception.visit(step.url)
+                sent.update(step.secrets(landing))
+                step = flow.send(landing)
     except StopIteration as end:
         result: T = end.value
         return result
+    except McpActorsError as exc:
+        hide(exc, longest_first(sent))
+        raise
     finally:
         flow.close()

@@ -32,7 +32,8 @@ from mcp_actors.auth.scopes import first_scope, stepped_scope
 from mcp_actors.auth.tokens import Refused, Tokens
 from mcp_actors.auth.urls import check_url, place_of
 from mcp_actors.errors import AuthFailed, ConnectFailed
-from mcp_actors.shown import one_line
+from mcp_actors.sent_secrets import longest_first, starred
+from mcp_actors.shown import one_line, visible
 from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
@@ -295,7 +296,8 @@ def read_landing(url: str, server: AuthServer, *, state: str) -> str:
         raise AuthFailed(reason=f"the redirect is from {place_of(issuer)}, not from {place_of(server.issuer)}")
     if "error" in fields:
         said = ": ".join(text for text in (fields["error"], fields.get("error_description")) if text)
-        raise AuthFailed(reason=f"the sign-in was not granted: {one_line(said)}")
+        known = longest_first((state, fields.get("code", "")))
+        raise AuthFailed(reason=f"the sign-in was not granted: {one_line(starred(visible(said), known))}")
     if not fields.get("code"):
         raise AuthFailed(reason="the redirect has no code")
     return fields["code"]

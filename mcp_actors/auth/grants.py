@@ -12,6 +12,7 @@ from mcp_actors.auth.client_auth import authenticate
 from mcp_actors.auth.messages import Purpose, form_request, number_in, text_in
 from mcp_actors.auth.tokens import Refused, Tokens, read_token_answer
 from mcp_actors.auth.urls import check_url, place_of
+from mcp_actors.sent_secrets import longest_first, starred
 from mcp_actors.shown import one_line
 from mcp_actors.values import frozen
 
@@ -96,13 +97,6 @@ def device_form(device_code: str, *, resource: str) -> Form:
     return {"grant_type": DEVICE_GRANT, "device_code": device_code, "resource": resource}
 
 
-# Form fields whose values a server must not repeat to anybody through its error texts.
-_SECRET_FIELDS: Final = (
-    *("code", "code_verifier", "refresh_token", "assertion", "subject_token", "device_code"),
-    *("client_secret", "client_assertion"),
-)
-
-
 def ask_token(
     server: AuthServer,
     form: Form,
@@ -128,12 +122,12 @@ def ask_token(
     url = server.token_endpoint
     for attempt in (1, 2):
         headers, extra = authenticate(identity, server, sources) if identity else ((), {})
-        full = {**form, **extra}
-        answer = yield form_request(Purpose.TOKEN, url, full, (*headers, *presentation.token_request(url)))
+        request = form_request(Purpose.TOKEN, url, {**form, **extra}, (*headers, *presentation.token_request(url)))
+        answer = yield request
         presentation.take_nonce(url, answer.headers)
-        secrets = [value for name in _SECRET_FIELDS if (value := full.get(name))]
-        if identity is not None and identity.client_secret:
-            secrets.append(identity.client_secret)
+        # An access token that is renewed was given by the same server, which may repeat it as well.
+        known = () if previous is None else (previous.access_token, previous.id_token or "")
+        secrets = longest_first((*request.secrets, *known))
         result = read_token_answer(answer, now=sources.now(), previous=previous, secrets=secrets)
         if attempt == 2 or isinstance(result, Tokens) or result.code != NONCE_ERROR:
             return result
@@ -161,17 +155,18 @@ def ask_device_code(
     url = server.device_endpoint or ""
     headers, extra = authenticate(identity, server, sources)
     form = {"client_id": identity.client_id, "scope": _scope(scope), "resource": resource, **extra}
-    answer = yield form_request(Purpose.DEVICE, url, form, headers)
+    request = form_request(Purpose.DEVICE, url, form, headers)
+    answer = yield request
     document = answer.json() or {}
     code, user_code = text_in(document, "device_code"), text_in(document, "user_code")
     uri = text_in(document, "verification_uri") or text_in(document, "verification_url")
     if not answer.is_success or code is None or user_code is None or uri is None:
-        refused = read_token_answer(answer, now=sources.now())
+        refused = read_token_answer(answer, now=sources.now(), secrets=request.secrets)
         return refused if isinstance(refused, Refused) else Refused("", "the answer has no device code")
     complete = text_in(document, "verification_uri_complete")
     return DeviceCode(
         device_code=code,
-        user_code=one_line(user_code, 40),
+        user_code=one_line(starred(user_code, request.secrets), 40),
         verification_uri=check_url(uri, f"verification_uri of {place_of(url)}"),
         complete_uri=None if complete is None else check_url(complete, f"verification_uri of {place_of(url)}"),
         interval=min(max(number_in(document, "interval") or 5.0, 1.0), 60.0),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Generator, Mapping
 from typing import Any, TypeAlias, TypeVar
-from urllib.parse import urlencode
+from urllib.parse import unquote, urlencode
 
 from attrs import field
 
@@ -17,6 +17,7 @@ from mcp_actors.auth.urls import place_of
 from mcp_actors.errors import RemoteProtocolError
 from mcp_actors.jsontypes import Json  # noqa: TC001
 from mcp_actors.protocol.jsonrpc import decode_object
+from mcp_actors.sent_secrets import longest_first, of_form, of_request
 from mcp_actors.values import frozen
 
 __all__ = [
@@ -57,6 +58,12 @@ class WebRequest:
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     body: bytes = field(default=b"", repr=False)
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What its answer must not be quoted with, longest first."""
+        form = self.body.decode("utf-8", "replace") if self.body[:1] != b"{" else ""
+        return longest_first((*of_request(self.headers, self.url), *of_form(form)))
+
 
 @frozen
 class WebAnswer:
@@ -91,6 +98,11 @@ class Visit:
     # Holds state and challenge.
     url: str = field(repr=place_of)
     redirect_uri: str
+
+    def secrets(self, landing: str) -> tuple[str, ...]:
+        """What nobody is to be told of it, longest first: `landing` is where it led back to."""
+        pairs = (pair.partition("=") for pair in f"{self.url}&{landing}".replace("?", "&").split("&"))
+        return longest_first(unquote(value) for name, _, value in pairs if name in ("code", "state"))
 
 
 # Yields requests, is sent answers, returns a T.

@@ -68,11 +68,14 @@ def register(
     document = registration_document(server, redirect_uri=redirect_uri, scope=scope, grant_types=grant_types)
     headers = (("Content-Type", "application/json"), ("Accept", "application/json"))
     url = server.registration_endpoint or ""
-    answer = yield WebRequest(Purpose.REGISTRATION, url, "POST", headers, encode(document))
-    return read_registration(answer, server, redirect_uri=redirect_uri, now=now)
+    request = WebRequest(Purpose.REGISTRATION, url, "POST", headers, encode(document))
+    answer = yield request
+    return read_registration(answer, server, redirect_uri=redirect_uri, now=now, secrets=request.secrets)
 
 
-def read_registration(answer: WebAnswer, server: AuthServer, *, redirect_uri: str, now: float) -> ClientIdentity:
+def read_registration(
+    answer: WebAnswer, server: AuthServer, *, redirect_uri: str, now: float, secrets: tuple[str, ...] = ()
+) -> ClientIdentity:
     """Read the answer; null and empty members mean absent, a secret that ends at 0 never ends (fault 62)."""
     document = answer.json() or {}
     client_id = text_in(document, "client_id")
@@ -82,7 +85,7 @@ def read_registration(answer: WebAnswer, server: AuthServer, *, redirect_uri: st
             http_status=answer.status,
         )
     if not answer.is_success or client_id is None or "error" in document:
-        refused = read_token_answer(answer, now=now)
+        refused = read_token_answer(answer, now=now, secrets=secrets)
         raise AuthFailed(reason=f"{place_of(server.issuer)} did not register us: {refused}; oauth.clientId may be set")
     secret = text_in(document, "client_secret")
     method = text_in(document, "token_endpoint_auth_method")

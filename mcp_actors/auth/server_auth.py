@@ -35,6 +35,7 @@ from mcp_actors.auth.scopes import MAX_STEPS
 from mcp_actors.auth.urls import host_of, is_same_origin
 from mcp_actors.config.remedies import sign_in_remedy
 from mcp_actors.errors import AuthFailed, AuthRequired, McpActorsError
+from mcp_actors.sent_secrets import hide, longest_first, of_request
 from mcp_actors.values import define
 
 if TYPE_CHECKING:
@@ -138,6 +139,8 @@ class ServerAuth:
             yield request
             return
         attempt = _Attempt()
+        # The tokens that the server has seen by now.
+        shown: list[str] = []
         try:
             held = await self._usable(None)
             if held is None and await self._was_asked_lately():
@@ -150,6 +153,7 @@ class ServerAuth:
                 if held is not None and held.tokens is not None:
                     for header, value in source.presentation.headers(held.tokens, request.method, url):
                         request.headers[header] = value
+                    shown.append(held.tokens.access_token)
                 response = yield request
                 is_news = source.presentation.take_nonce(url, response.headers)
                 if response.status_code not in (401, 403):
@@ -164,6 +168,7 @@ class ServerAuth:
                 held = await self._meet(demand, held, attempt, request)
         except McpActorsError as exc:
             exc.server = exc.server or self.name
+            hide(exc, longest_first((*shown, *of_request(request.headers.items(), url))))
             if isinstance(exc, AuthRequired) and exc.remedy is None:
                 exc.remedy = self.remedy
             raise

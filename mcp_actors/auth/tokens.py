@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl
 from attrs import evolve, field
 
 from mcp_actors.auth.messages import number_in, text_in, texts_in
+from mcp_actors.sent_secrets import longest_first, starred
 from mcp_actors.shown import one_line, visible
 from mcp_actors.values import frozen
 
@@ -99,20 +100,29 @@ class Refused:
         return f"{text} ({status})" if text and status else text or status
 
 
-# How much of an answer that cannot be read is looked at for an excerpt.
-_READ_EXCERPT_BYTES: Final = 1024
+# What an answer may bring along that is as secret as what it was sent for.
+_GIVEN: Final = (
+    "access_token",
+    "refresh_token",
+    "id_token",
+    "client_secret",
+    "device_code",
+    "registration_access_token",
+)
+# The same in an answer that cannot be read: then none of it is shown.
+_GIVEN_AT: Final = re.compile(rf"(?:{'|'.join(_GIVEN)})[\"'\\]*\s*[=:>]")
 
 
 def read_token_answer(
-    answer: WebAnswer, *, now: float, previous: Tokens | None = None, secrets: Collection[str] = ()
+    answer: WebAnswer, *, now: float, secrets: Collection[str], previous: Tokens | None = None
 ) -> Tokens | Refused:
     """Read the answer of a token endpoint.
 
     Args:
         answer: whatever came; an error with status 200 is an error (S264, fault 55).
         now: seconds since the epoch.
+        secrets: what was sent, longest first (`WebRequest.secrets`): the server's words repeat it to nobody.
         previous: what is renewed; its refresh token and scope stay where the answer has none (fault 57).
-        secrets: texts that the server's words must not repeat to anybody.
 
     Returns:
         New tokens, or why there are none.
@@ -125,7 +135,9 @@ def read_token_answer(
         document = _form(answer.body)
     if document is None:
         # Of a success nothing is shown: whatever its form, it may hold a token.
-        shown = "" if answer.is_success else answer.body[:_READ_EXCERPT_BYTES].decode("utf-8", "replace")
+        shown = "" if answer.is_success else answer.body.decode("utf-8", "replace")
+        if _GIVEN_AT.search(shown):
+            shown = ""
         text = ": ".join(filter(None, ("the answer is no JSON object", _clean(shown, secrets))))
         return Refused("", text, answer.status, is_passing=answer.is_outage)
     code = text_in(document, "error")
@@ -133,6 +145,7 @@ def read_token_answer(
     if code is not None or not answer.is_success or document.get("ok") is False:
         code = code or ""
         said = text_in(document, "error_description") or text_in(document, "message")
+        secrets = (*longest_first(value for name in _GIVEN if (value := text_in(document, name))), *secrets)
         is_passing = (answer.is_outage and code not in _DEAD_GRANTS) or code in _PASSING
         return Refused(_clean(code, secrets) or "", _clean(said, secrets), answer.status, is_passing=is_passing)
     if access_token is None:
@@ -184,8 +197,5 @@ def jwt_expiry(token: str) -> float | None:
 def _clean(text: str | None, secrets: Collection[str]) -> str | None:
     if text is None:
         return None
-    text = visible(text)  # first: nothing unseen may hide a secret from us
-    for secret in secrets:
-        if len(secret) >= 4:
-            text = text.replace(secret, "***")
-    return one_line(text) or None
+    # First what is unseen: it may hide a secret from us. The cut comes last: a part of one would be none any more.
+    return one_line(starred(visible(text), secrets)) or None

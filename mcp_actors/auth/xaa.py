@@ -125,11 +125,12 @@ def exchange_id_token(
     form = token_exchange_form(id_token, subject_type=ID_TOKEN, audience=audience, resource=resource, scope=scope)
     identity = company.identity
     headers, extra = authenticate(identity, company.server, sources) if identity else ((), {})
-    answer = yield form_request(Purpose.TOKEN, company.server.token_endpoint, {**form, **extra}, headers)
-    return read_id_jag(answer, audience=audience, now=sources.now(), secrets=(id_token,))
+    request = form_request(Purpose.TOKEN, company.server.token_endpoint, {**form, **extra}, headers)
+    answer = yield request
+    return read_id_jag(answer, audience=audience, now=sources.now(), secrets=request.secrets)
 
 
-def read_id_jag(answer: WebAnswer, *, audience: str, now: float, secrets: tuple[str, ...] = ()) -> str | Refused:
+def read_id_jag(answer: WebAnswer, *, audience: str, now: float, secrets: tuple[str, ...]) -> str | Refused:
     """Read the answer to leg 1, and look whether what came can be what was asked for (S274, S275)."""
     result = read_token_answer(answer, now=now, secrets=secrets)
     if isinstance(result, Refused):

@@ -23,9 +23,9 @@ from mcp_actors.config.remedies import switched_off_remedy
 from mcp_actors.config.specs import RemoteTarget, Scope
 from mcp_actors.errors import ConfigError, ConnectFailed, RemoteProtocolError
 from mcp_actors.protocol.jsonrpc import decode_object
+from mcp_actors.sent_secrets import is_credential
 from mcp_actors.transports.ladder import Hurry, Rung, climb
 from mcp_actors.transports.process import describe_exit
-from mcp_actors.transports.sent_secrets import is_credential
 from mcp_actors.transports.spawning import spawn
 from mcp_actors.transports.words import LastLines
 from mcp_actors.values import define

@@ -17,7 +17,7 @@ from attrs import field
 
 from mcp_actors.errors import RemoteProtocolError, TransportBroken
 from mcp_actors.groups import causes
-from mcp_actors.transports.sent_secrets import of_request, starred
+from mcp_actors.sent_secrets import of_request, starred
 from mcp_actors.values import define
 
 if TYPE_CHECKING:

@@ -24,13 +24,13 @@ from attrs import field
 from mcp_actors.config.specs import StdioTarget
 from mcp_actors.errors import ConnectFailed, RemoteProtocolError, TransportBroken, TransportClosed, TransportError
 from mcp_actors.protocol.framing import LineFramer, encode_line
+from mcp_actors.sent_secrets import of_environment
 from mcp_actors.transports import ladder
 from mcp_actors.transports.base import Diagnostics, Turn
 from mcp_actors.transports.commands import resolve_final, spawn_hint
 from mcp_actors.transports.environment import child_environment
 from mcp_actors.transports.outbox import Outbox
 from mcp_actors.transports.process import BIG_PIPE_BYTES, PIPE_BYTES, describe_exit, enlarge_pipe, read_now
-from mcp_actors.transports.sent_secrets import of_environment
 from mcp_actors.transports.spawning import spawn
 from mcp_actors.transports.words import LastLines, LineLimit
 from mcp_actors.values import define

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from attrs import field
 
+from mcp_actors.sent_secrets import starred
 from mcp_actors.shown import cut, visible
-from mcp_actors.transports.sent_secrets import starred
 from mcp_actors.values import define
 
 if TYPE_CHECKING:

@@ -36,15 +36,15 @@ ACCEPTED = [
 @pytest.mark.parametrize(("document", "expected"), ACCEPTED)
 def test_token_answers_are_read_with_their_oddities(document, expected):
     """Missing lifetimes stay unknown, scopes come as texts or lists (faults 56 and 63, S264)."""
-    assert read_token_answer(answer(document), now=NOW) == expected
+    assert read_token_answer(answer(document), now=NOW, secrets=()) == expected
 
 
 def test_the_end_of_a_jwt_is_a_hint():
     """Without `expires_in` the token's own `exp` counts, if it lies ahead (fault 56)."""
     ahead, behind = jwt(b'{"exp": 2000}'), jwt(b'{"exp": 5}')
 
-    assert read_token_answer(answer({"access_token": ahead}), now=NOW).expires_at == 2000
-    assert read_token_answer(answer({"access_token": behind}), now=NOW).expires_at is None
+    assert read_token_answer(answer({"access_token": ahead}), now=NOW, secrets=()).expires_at == 2000
+    assert read_token_answer(answer({"access_token": behind}), now=NOW, secrets=()).expires_at is None
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ REFUSED = [
 @pytest.mark.parametrize(("said", "code", "is_passing", "is_dead"), REFUSED)
 def test_refusals_are_recognised_whatever_the_status(said, code, is_passing, is_dead):
     """An error with status 200 is an error; weather and death are told apart (faults 55 and 59, S264)."""
-    refused = read_token_answer(said, now=NOW)
+    refused = read_token_answer(said, now=NOW, secrets=())
 
     assert isinstance(refused, Refused)
     assert (refused.code, refused.is_passing, refused.is_grant_dead) == (code, is_passing, is_dead)
@@ -97,14 +97,14 @@ def test_form_encoded_answers_are_understood():
     """Some servers answer so whatever was accepted."""
     said = answer(body=b"access_token=a&scope=x", content_type="application/x-www-form-urlencoded")
 
-    assert read_token_answer(said, now=NOW).access_token == "a"
+    assert read_token_answer(said, now=NOW, secrets=()).access_token == "a"
 
 
 def test_a_renewal_keeps_what_it_does_not_bring():
     """Refresh token and scope stay (fault 57)."""
     before = Tokens("a", refresh_token="r", scope=("s",))
 
-    after = read_token_answer(answer({"access_token": "b", "expires_in": 60}), now=NOW, previous=before)
+    after = read_token_answer(answer({"access_token": "b", "expires_in": 60}), now=NOW, secrets=(), previous=before)
 
     assert (after.access_token, after.refresh_token, after.scope) == ("b", "r", ("s",))
 
@@ -112,7 +112,10 @@ def test_a_renewal_keeps_what_it_does_not_bring():
 def test_a_rotated_refresh_token_replaces_the_old_one():
     """The newest counts."""
     after = read_token_answer(
-        answer({"access_token": "b", "refresh_token": "r2"}), now=NOW, previous=Tokens("a", refresh_token="r1")
+        answer({"access_token": "b", "refresh_token": "r2"}),
+        now=NOW,
+        secrets=(),
+        previous=Tokens("a", refresh_token="r1"),
     )
 
     assert after.refresh_token == "r2"

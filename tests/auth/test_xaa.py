@@ -223,7 +223,7 @@ ANSWERS = [
 @pytest.mark.parametrize(("said", "fault"), ANSWERS)
 def test_an_id_jag_is_looked_at_before_it_is_used(said, fault):
     """Type, audience and end, for early errors (S274, S275)."""
-    result = read_id_jag(said, audience=AS, now=1_000_000.0)
+    result = read_id_jag(said, audience=AS, now=1_000_000.0, secrets=())
 
     assert isinstance(result, str) if fault is None else fault in str(result)
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import html
+import json
+from urllib.parse import quote, quote_plus
+
 import pytest
 
-from mcp_actors.transports.sent_secrets import of_environment, of_request, starred
+from mcp_actors.errors import AuthRequired
+from mcp_actors.sent_secrets import hide, longest_first, of_environment, of_request, starred
 
 URL = "https://h.example.com/mcp?key=query-s3cret&v=1"
 
@@ -42,3 +48,43 @@ def test_a_childs_credentials_are_known_by_name() -> None:
     secrets = of_environment({"GH_TOKEN": "tok-s3cret", "api-key": "key-s3cret", "HOME": "/home/u", "KEY": "short"})
 
     assert starred("tok-s3cret key-s3cret /home/u short", secrets) == "*** *** /home/u short"
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        ("a/b+c&d-s3cret", "***"),
+        ("user", "user"),
+    ],
+)
+@pytest.mark.parametrize(
+    "spell",
+    [
+        str,
+        lambda text: quote(text, safe=""),
+        quote_plus,
+        html.escape,
+        lambda text: json.dumps(text)[1:-1].replace("/", "\\/"),
+        lambda text: json.dumps(text)[1:-1].replace("+", "\\u002B"),
+    ],
+)
+def test_a_secret_is_known_in_every_spelling(spell, sent, told) -> None:
+    """As in a URL, in a form, in HTML, and in JSON of those who escape more than they must."""
+    assert starred(spell(sent), longest_first([sent])) == told
+
+
+@pytest.mark.parametrize(("pair", "said"), [("me:p%40ss-w0rd", "p@ss-w0rd"), ("key-s3cret:", "key-s3cret")])
+def test_basic_credentials_are_known_by_what_they_encode(pair, said) -> None:
+    """The password, as sent and as meant; a key that comes as the user."""
+    headers = [("Authorization", "Basic " + base64.b64encode(pair.encode()).decode())]
+
+    assert starred(f"no: {said}", of_request(headers, "https://h.example.com")) == "no: ***"
+
+
+def test_an_error_loses_secrets_in_every_word_that_it_quotes() -> None:
+    """Reason, message and remedy; nothing else of it changes (fault 102)."""
+    error = AuthRequired(reason="no tok-s3cret", remedy="login --scopes tok-s3cret", said="tok-s3cret")
+
+    hide(error, ("tok-s3cret",))
+
+    assert (error.reason, error.remedy, error.said) == ("no ***", "login --scopes ***", "***")

@@ -1,0 +1,149 @@
+"""Owns what of our own is taken out of a stranger's words before they are told: the credentials that we gave it.
+
+What this is not: how configuration is shown (`cli.redact`), nor the cleaning of texts (`shown`).
+
+A server that refuses somebody likes to repeat by what: "invalid key sk-1234"; so does a program that was started with
+it, and an authorization server that was sent a token. Their words reach errors, statuses and logs, where no secret may
+stand (fault 102, S352, S354, S414), and what is one only who sent it knows: a transport, a sign-in. Results of calls are
+no words about us but data, and stay as they came.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import html
+import json
+import re
+from typing import TYPE_CHECKING, Final
+from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from mcp_actors.errors import McpActorsError
+
+__all__ = [
+    "CREDENTIAL_PARTS",
+    "hide",
+    "is_credential",
+    "longest_first",
+    "of_environment",
+    "of_form",
+    "of_request",
+    "starred",
+]
+
+# In the place of one.
+STARS: Final = "***"
+# What is shorter is part of ordinary words: to star each "1" would tell nothing and hide much.
+MIN_CHARS: Final = 6
+# Headers that are no secret, whoever set them.
+_OPEN_HEADERS: Final = re.compile(
+    r"(?i)accept(-\w+)*|cache-control|connection|content-(length|type)|host|last-event-id|mcp-.*|origin|traceparent|"
+    r"user-agent"
+)
+# Fields of the forms that authorization servers are sent that are no secret.
+_OPEN_FIELDS: Final = frozenset(
+    {
+        *("grant_type", "client_id", "redirect_uri", "resource", "scope", "audience", "token_type_hint"),
+        *("requested_token_type", "subject_token_type", "client_assertion_type"),
+        *("response_type", "code_challenge_method", "prompt"),
+    }
+)
+# Parts of an error that may hold a stranger's words.
+_QUOTING: Final = ("reason", "said", "message", "remedy")
+# Looks the same in a URL, in JSON and in HTML.
+_PLAIN: Final = re.compile(r"[\w.~-]*", re.ASCII)
+# A part of a variable's name, between underscores, that makes it a credential (S090).
+CREDENTIAL_PARTS: Final = frozenset(
+    {
+        *("TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "KEY", "AUTH", "COOKIE", "PAT", "DSN"),
+        *("CREDENTIAL", "CREDENTIALS"),
+    }
+)
+_SEPARATORS: Final = re.compile(r"[^A-Z0-9]+")
+
+
+def is_credential(name: str) -> bool:
+    """Whether a variable of this name holds a credential."""
+    return not CREDENTIAL_PARTS.isdisjoint(_SEPARATORS.split(name.upper()))
+
+
+def of_environment(variables: Mapping[str, str]) -> tuple[str, ...]:
+    """The credentials among a child's own variables (name -> value), longest first."""
+    return longest_first(value for name, value in variables.items() if is_credential(name))
+
+
+def of_request(headers: Iterable[tuple[str, str]], url: str) -> tuple[str, ...]:
+    """The credentials of one request, longest first: values of headers and what they are made of, and of the URL."""
+    found: list[str] = []
+    for name, value in headers:
+        if _OPEN_HEADERS.fullmatch(name) is None:
+            # The whole value; the token after its scheme; each cookie's value.
+            found += [
+                value,
+                value.rpartition(" ")[2],
+                *(pair.partition("=")[2] for pair in re.split(r"[;,]\s*", value)),
+                *_of_basic(value),
+            ]
+    parts = urlsplit(url)
+    values = [pair.partition("=")[2] for pair in parts.query.split("&")]
+    return longest_first([*found, *values, *map(unquote, values), unquote(parts.password or parts.username or "")])
+
+
+def of_form(text: str) -> tuple[str, ...]:
+    """The credentials of a form, or of a query, that an authorization server was sent or sent somebody with."""
+    try:
+        pairs = parse_qsl(text, max_num_fields=100)
+    except ValueError:
+        return ()
+    return longest_first(value for name, value in pairs if name not in _OPEN_FIELDS)
+
+
+def longest_first(secrets: Iterable[str]) -> tuple[str, ...]:
+    """In the order in which they are taken out, in every way in which they are written, without the short ones."""
+    # A part of another comes after it, or that other would be found no more.
+    long = {spelling for each in secrets if len(each) >= MIN_CHARS for spelling in _spellings(each)}
+    return tuple(sorted(long, key=lambda each: (-len(each), each)))
+
+
+def starred(text: str, secrets: Iterable[str]) -> str:
+    """Put stars in the place of each of them."""
+    for secret in secrets:
+        text = text.replace(secret, STARS)
+    return text
+
+
+def hide(error: McpActorsError, secrets: Iterable[str]) -> None:
+    """Take them out of the words of an error, in place: it is on its way to whoever catches it."""
+    secrets = tuple(secrets)
+    for name in _QUOTING:
+        text = getattr(error, name, None)
+        if isinstance(text, str) and (clean := starred(text, secrets)) != text:
+            setattr(error, name, clean)
+
+
+def _of_basic(value: str) -> tuple[str, ...]:
+    """The secret in ``Authorization: Basic``, as it was encoded and as it was meant: a key may come as the user."""
+    scheme, _, rest = value.partition(" ")
+    if scheme.lower() != "basic":
+        return ()
+    try:
+        user, _, password = base64.b64decode(rest, validate=True).decode().partition(":")
+    except (binascii.Error, ValueError):
+        return ()
+    secret = password or user
+    return secret, unquote(secret)
+
+
+def _spellings(secret: str) -> tuple[str, ...]:
+    """As it is, and as it stands in a URL, a form, HTML and the JSON of those who escape more than they must."""
+    if _PLAIN.fullmatch(secret):
+        return (secret,)
+    escaped = json.dumps(secret)[1:-1]
+    return (
+        *(secret, quote(secret, safe=""), quote(secret), quote_plus(secret), html.escape(secret)),
+        *(escaped, escaped.replace("/", "\\/"), escaped.replace("+", "\\u002B")),
+        json.dumps(secret, ensure_ascii=False)[1:-1],
+    )
