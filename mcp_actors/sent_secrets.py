@@ -4,8 +4,8 @@ What this is not: how configuration is shown (`cli.redact`), nor the cleaning of
 
 A server that refuses somebody likes to repeat by what: "invalid key sk-1234"; so does a program that was started with
 it, and an authorization server that was sent a token. Their words reach errors, statuses and logs, where no secret may
-stand (fault 102, S352, S354, S414), and what is one only who sent it knows: a transport, a sign-in. Results of calls are
-no words about us but data, and stay as they came.
+stand (fault 102, S352, S354, S414), and what is one only who sent it knows: a transport, a sign-in. Results of
+calls are no words about us but data, and stay as they came.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ __all__ = [
     "hide",
     "is_credential",
     "longest_first",
+    "of_arguments",
     "of_environment",
     "of_form",
     "of_request",
@@ -58,10 +59,26 @@ _PLAIN: Final = re.compile(r"[\w.~-]*", re.ASCII)
 # A part of a variable's name, between underscores, that makes it a credential (S090).
 CREDENTIAL_PARTS: Final = frozenset(
     {
-        *("TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "KEY", "AUTH", "COOKIE", "PAT", "DSN"),
+        *(
+            "TOKEN",
+            "SECRET",
+            "PASSWORD",
+            "PASSWD",
+            "PASSPHRASE",
+            "KEY",
+            "AUTH",
+            "AUTHORIZATION",
+            "COOKIE",
+            "PAT",
+            "DSN",
+        ),
         *("CREDENTIAL", "CREDENTIALS"),
     }
 )
+# An option or a header with its value in one word; no URL.
+_NAMED: Final = re.compile(r"(-{0,2}[A-Za-z][\w.-]*)(?:=|:\s*)(?!//)(.+)", re.DOTALL)
+# What options end in that say where a credential lies.
+_PLACES: Final = frozenset({"FILE", "PATH", "DIR"})
 _SEPARATORS: Final = re.compile(r"[^A-Z0-9]+")
 
 
@@ -73,6 +90,26 @@ def is_credential(name: str) -> bool:
 def of_environment(variables: Mapping[str, str]) -> tuple[str, ...]:
     """The credentials among a child's own variables (name -> value), longest first."""
     return longest_first(value for name, value in variables.items() if is_credential(name))
+
+
+def of_arguments(arguments: Iterable[str]) -> tuple[str, ...]:
+    """The credentials among a child's arguments, longest first: ``--token X``, ``key=X``, headers, parts of URLs."""
+    found: list[str] = []
+    is_value = False
+    for argument in arguments:
+        named = _NAMED.match(argument)
+        if is_value and not argument.startswith("-"):
+            found.append(argument)
+        elif named and _is_option_secret(named[1]):
+            found += [named[2], named[2].rpartition(" ")[2]]
+        elif "://" in argument:
+            found += of_request((), argument)
+        is_value = argument.startswith("-") and named is None and _is_option_secret(argument)
+    return longest_first(found)
+
+
+def _is_option_secret(name: str) -> bool:
+    return is_credential(name) and name.upper().rpartition("-")[2] not in _PLACES
 
 
 def of_request(headers: Iterable[tuple[str, str]], url: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from mcp_actors.errors import AuthRequired
-from mcp_actors.sent_secrets import hide, longest_first, of_environment, of_request, starred
+from mcp_actors.sent_secrets import hide, longest_first, of_arguments, of_environment, of_request, starred
 
 URL = "https://h.example.com/mcp?key=query-s3cret&v=1"
 
@@ -71,6 +71,32 @@ def test_a_childs_credentials_are_known_by_name() -> None:
 def test_a_secret_is_known_in_every_spelling(spell, sent, told) -> None:
     """As in a URL, in a form, in HTML, and in JSON of those who escape more than they must."""
     assert starred(spell(sent), longest_first([sent])) == told
+
+
+def test_a_childs_arguments_are_known_by_option() -> None:
+    """An option's value, in one word or two, a header, a URL's password and query; not where a key lies (S352)."""
+    arguments = (
+        "-y",
+        "x",
+        "--api-key",
+        "one-s3cret",
+        "--token=two-s3cret",
+        "--header",
+        "Authorization: Bearer three-s3cret",
+    )
+    arguments += (
+        "https://u:four-s3cret@h.example/mcp?key=five-s3cret",
+        "--key-file",
+        "/etc/key-file",
+        "key=six-s3cret",
+    )
+
+    said = starred(" ".join(arguments), of_arguments(arguments))
+
+    assert said == (
+        "-y x --api-key *** --token=*** --header Authorization: *** https://u:***@h.example/mcp?key=*** "
+        "--key-file /etc/key-file key=***"
+    )
 
 
 @pytest.mark.parametrize(("pair", "said"), [("me:p%40ss-w0rd", "p@ss-w0rd"), ("key-s3cret:", "key-s3cret")])

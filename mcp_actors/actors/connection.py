@@ -357,6 +357,11 @@ class Connection:
         return Diagnostics() if self._wire is None else self._wire.transport.diagnostics()
 
     @property
+    def secrets(self) -> Sequence[str]:
+        """What the server knows us by; see `transports.base.Transport`."""
+        return () if self._wire is None else self._wire.transport.secrets
+
+    @property
     def faults(self) -> tuple[str, ...]:
         """The last few things that the server did wrong and went on."""
         return () if self._wire is None else self._wire.calls.faults_since(0.0)

@@ -16,6 +16,7 @@ from mcp_actors.actors.rounds import answers_to
 from mcp_actors.errors import McpActorsError
 from mcp_actors.protocol.clocks import CallTimeouts
 from mcp_actors.protocol.tasks import AskServer, TaskFailed, TaskFinished, TaskInput
+from mcp_actors.sent_secrets import hide
 
 if TYPE_CHECKING:
     from mcp_actors.actors.connection import Connection
@@ -63,6 +64,7 @@ async def follow_task(connection: Connection, course: TaskCourse) -> bytes:
                     return result
                 case TaskFailed(error):
                     is_over = True
+                    hide(error, connection.secrets)
                     raise error
     finally:
         if not is_over and connection.is_alive:

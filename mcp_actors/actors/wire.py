@@ -42,6 +42,7 @@ from mcp_actors.protocol.events import (
     SessionReady,
 )
 from mcp_actors.protocol.session import Session, SessionSettings, SessionState
+from mcp_actors.sent_secrets import hide, starred
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -243,6 +244,7 @@ class Wire:
             case ResponseReceived(waiter, result):
                 waiter.fill(result)
             case ErrorReceived(waiter, error):
+                hide(error, self.transport.secrets)
                 waiter.fail(error)
             case ProgressReceived(waiter):
                 waiter.report(event)
@@ -269,10 +271,11 @@ class Wire:
                 self._bell.ring()
             case SessionFailed(error):
                 error.server = self.server
+                hide(error, self.transport.secrets)
                 self._failure = error
                 self._bell.ring()
             case FellBack(reason, needs_reopen):
-                logger.debug("[MCP:%s] = legacy: %s", self.server, reason)
+                logger.debug("[MCP:%s] = legacy: %s", self.server, starred(reason, self.transport.secrets))
                 self.must_reopen = needs_reopen
                 self._bell.ring()
             case ServerRequestReceived(request_id, method, params):
@@ -280,6 +283,7 @@ class Wire:
             case ServerRequestCancelled(request_id):
                 self._answering.withdraw(request_id)
             case PeerFault(kind, detail):
+                detail = starred(detail, self.transport.secrets)
                 logger.debug("[MCP:%s] ! %s: %s", self.server, kind, detail)
                 self.calls.note_fault(f"{kind}: {detail}")
             case _:

@@ -17,7 +17,7 @@ from mcp_actors.groups import bare_errors
 from mcp_actors.values import define
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from mcp_actors.errors import TransportError
     from mcp_actors.protocol.types import Frame, Refusal, RequestId, ServerInfo
@@ -161,6 +161,11 @@ class FaultyTransport:
     def session_ready(self, info: ServerInfo) -> None:
         """Hand on."""
         self.inner.session_ready(info)
+
+    @property
+    def secrets(self) -> Sequence[str]:
+        """Those of the inner transport."""
+        return self.inner.secrets
 
     def diagnostics(self) -> Diagnostics:
         """What the inner transport says, with a note when the wire was cut."""

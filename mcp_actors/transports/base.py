@@ -28,6 +28,8 @@ from attrs import field
 from mcp_actors.values import define, frozen
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import trio
 
     from mcp_actors.errors import TransportError
@@ -142,6 +144,11 @@ class Transport(Protocol):
     @property
     def shutdown_bound(self) -> float:
         """Seconds that leaving `run` may take at most."""
+        ...
+
+    @property
+    def secrets(self) -> Sequence[str]:
+        """What the peer knows us by, longest first: stars stand for it in what it says of failures (fault 102)."""
         ...
 
     async def run(self, sink: Sink, *, task_status: trio.TaskStatus[None]) -> None:

@@ -139,6 +139,11 @@ class FallbackTransport:
         """Learn the outcome of a handshake."""
         self._current.session_ready(info)
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Those of the transport in use."""
+        return self._current.secrets
+
     def diagnostics(self) -> Diagnostics:
         """Describe the wire in use, and why it is not the other."""
         known = self._current.diagnostics()

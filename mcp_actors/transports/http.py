@@ -196,6 +196,11 @@ class HttpTransport:
         self._info = info
         self._is_ready.set()
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What the last request carried."""
+        return self._client.secrets
+
     def diagnostics(self) -> Diagnostics:
         """Describe the wire as it is now. No side effects, no secrets."""
         return Diagnostics(endpoint=place_of(self._client.url), notes=tuple(self._notes))

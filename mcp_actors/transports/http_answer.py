@@ -110,11 +110,18 @@ class HttpAnswer:
         value: str | None = self._response.headers.get(name)
         return value
 
-    def without_secrets(self, body: bytes) -> bytes:
+    @property
+    def _secrets(self) -> tuple[str, ...]:
+        return of_request(self._response.request.headers.items(), self.url)
+
+    def told(self, words: str) -> str:
         """The same words, with stars where they repeat what we sent to be known by (fault 102)."""
-        secrets = of_request(self._response.request.headers.items(), self.url)
+        return starred(words, self._secrets)
+
+    def without_secrets(self, body: bytes) -> bytes:
+        """The same for a body."""
         # Latin-1 keeps every byte, whatever it means; secrets in another script are sent as the same bytes.
-        text = starred(body.decode("latin-1"), [secret.encode().decode("latin-1") for secret in secrets])
+        text = starred(body.decode("latin-1"), [secret.encode().decode("latin-1") for secret in self._secrets])
         return text.encode("latin-1")
 
     @property
@@ -143,7 +150,7 @@ class HttpAnswer:
             return chunk
         if self._inflater is None:
             if self._encoding != "identity" and not self._response.is_stream_consumed:
-                raise TransportBroken(reason=f"the answer is compressed with {self._encoding[:20]}, unasked")
+                raise TransportBroken(reason=f"the answer is compressed with {self.told(self._encoding)[:20]}, unasked")
             return await self._receive_raw()
         while True:
             if self._inflater.eof:
@@ -183,7 +190,7 @@ class HttpAnswer:
                     return chunk
         except self._errors as exc:
             self.is_broken = True
-            raise TransportBroken(reason=f"the answer broke off: {explain(exc)}") from exc
+            raise TransportBroken(reason=f"the answer broke off: {self.told(explain(exc))}") from exc
         self.is_complete = True
         return b""
 

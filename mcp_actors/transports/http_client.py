@@ -28,6 +28,7 @@ from urllib.parse import unquote, urlsplit
 import trio
 
 from mcp_actors.errors import ConnectFailed, TransportBroken
+from mcp_actors.sent_secrets import of_request, starred
 from mcp_actors.transports.http_answer import BROKEN_ERRORS, HttpAnswer, explain
 from mcp_actors.transports.proxies import proxy_for
 from mcp_actors.transports.redirects import REDIRECTS, place_of, redirected
@@ -174,6 +175,13 @@ class HttpClient:
         self._pools: dict[tuple[str, str, int | None], _Pool] = {}
         # Maps URL -> its parsed form; at most the one in use.
         self._parsed: tuple[str, httpx.URL] | None = None
+        # Headers of the last request, those of `auth` among them.
+        self._sent: Mapping[str, str] = {}
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What the last request carried that nobody may be told, longest first."""
+        return of_request(self._sent.items(), self.url)
 
     def __repr__(self) -> str:
         return f"<HttpClient {place_of(self.url)}>"
@@ -263,6 +271,7 @@ class HttpClient:
         library = httpx_library()
         pool = self._pool_for(request.url)
         pool.active += 1
+        self._sent = request.headers
         try:
             response: httpx.Response = await pool.transport.handle_async_request(request)
         except BaseException as exc:
@@ -279,7 +288,10 @@ class HttpClient:
             if isinstance(exc, UnicodeError):  # a host that names cannot be resolved for: a label empty or too long
                 raise _unusable(str(request.url)) from exc
             if isinstance(exc, (library.HTTPError, *BROKEN_ERRORS)):
-                raise TransportBroken(reason=f"no answer from {place}: {explain(exc)}") from exc
+                why = starred(
+                    explain(exc), of_request(request.headers.items(), str(request.url))
+                )  # the library quotes what it cannot read
+                raise TransportBroken(reason=f"no answer from {place}: {why}") from exc
             raise
         response.request = request
         return response, pool

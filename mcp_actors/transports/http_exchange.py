@@ -152,7 +152,7 @@ async def refusal_of(answer: HttpAnswer, *, had_session: bool) -> Refusal:
     """Read what a session needs to judge an answer that is not a message. Bounded in bytes and seconds, never fails."""
     return Refusal(
         status=answer.status,
-        content_type=answer.content_type,
+        content_type=answer.told(answer.content_type),
         body=answer.without_secrets(await answer.read_start(MAX_REFUSAL_BYTES, REFUSAL_SECONDS)),
         had_session=had_session,
         challenge=answer.header("www-authenticate"),

@@ -197,6 +197,11 @@ class SseTransport:
         del info
         self._is_ready = True
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What the last POST carried."""
+        return () if self._poster is None else self._poster.secrets
+
     def diagnostics(self) -> Diagnostics:
         """Describe the wire as it is now. No side effects, no secrets."""
         return Diagnostics(endpoint=place_of(self._target.url), notes=tuple(self._notes))

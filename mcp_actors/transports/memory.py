@@ -86,6 +86,8 @@ class MemoryTransport:
     is_exchange = False
     # What `serve` gets to finish after its link ended.
     shutdown_bound = 1.0
+    # It was given none.
+    secrets = ()
 
     def __init__(self, serve: Callable[[MemoryLink], Awaitable[None]]) -> None:
         self._serve = serve

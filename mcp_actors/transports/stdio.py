@@ -24,7 +24,7 @@ from attrs import field
 from mcp_actors.config.specs import StdioTarget
 from mcp_actors.errors import ConnectFailed, RemoteProtocolError, TransportBroken, TransportClosed, TransportError
 from mcp_actors.protocol.framing import LineFramer, encode_line
-from mcp_actors.sent_secrets import of_environment
+from mcp_actors.sent_secrets import longest_first, of_arguments, of_environment
 from mcp_actors.transports import ladder
 from mcp_actors.transports.base import Diagnostics, Turn
 from mcp_actors.transports.commands import resolve_final, spawn_hint
@@ -79,6 +79,8 @@ class StdioTransport:
     kind = "stdio"
     is_exchange = False
 
+    # See `base.Transport`.
+    secrets: tuple[str, ...] = field(init=False, repr=False)
     _target: StdioTarget = field(init=False, repr=False)
     # From `run` on.
     _sink: Sink | None = field(default=None, init=False, repr=False)
@@ -105,8 +107,9 @@ class StdioTransport:
         if not isinstance(self.spec.target, StdioTarget):
             raise TypeError(f"{self.spec.name} is not a stdio server")
         self._target = self.spec.target
-        secrets = of_environment(self._target.environment)
-        self._stderr, self._noise = LastLines(secrets), LastLines(secrets)
+        given = (*of_environment(self._target.environment), *of_arguments(self._target.args))
+        self.secrets = longest_first(given)
+        self._stderr, self._noise = LastLines(self.secrets), LastLines(self.secrets)
         self._framer = LineFramer(self.settings.max_message_bytes)
 
     @property

@@ -180,6 +180,12 @@ class WebSocketTransport:
     def session_ready(self, info: ServerInfo) -> None:
         """Nothing depends on it here."""
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What the handshake carried."""
+        sent = [(key.decode("latin-1"), value.decode("latin-1")) for key, value in self._carried.pairs]
+        return of_request(sent, self._url)
+
     def diagnostics(self) -> Diagnostics:
         """Describe the wire as it is now. No side effects, no secrets."""
         return Diagnostics(endpoint=place_of(self._url), notes=tuple(self._notes))
@@ -229,7 +235,9 @@ class WebSocketTransport:
         if isinstance(error, McpActorsError):
             return error
         kind = ConnectFailed if self._outgoing is None else TransportBroken
-        return kind(reason=f"{place_of(self._url)} does not speak WebSocket: {one_line(_root(error))}")
+        return kind(
+            reason=f"{place_of(self._url)} does not speak WebSocket: {one_line(starred(_root(error), self.secrets))}"
+        )
 
     # ── life ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -302,8 +310,7 @@ class WebSocketTransport:
 
     def _closing(self, reason: trio_websocket.CloseReason | None) -> str:
         code, name, words = (ABNORMAL, "", None) if reason is None else (reason.code, reason.name, reason.reason)
-        sent = [(key.decode("latin-1"), value.decode("latin-1")) for key, value in self._carried.pairs]
-        words = starred(words or "", of_request(sent, self._url))
+        words = starred(words or "", self.secrets)
         return describe_close(code, name, words, max_bytes=self._max_bytes)
 
     def _end(self, verdict: TransportError) -> None:

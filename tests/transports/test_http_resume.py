@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 import trio
 
@@ -25,6 +27,7 @@ class Body:
 
     def __init__(self, *chunks, kind=SSE):
         self.headers = {"content-type": kind}
+        self.request = SimpleNamespace(headers={})
         self.stream = self._pour(chunks)
 
     async def _pour(self, chunks):
