@@ -13,7 +13,7 @@ import shlex
 import stat
 from typing import TYPE_CHECKING, Final
 
-from mcp_actors.cli.redact import redact_entry, redact_url
+from mcp_actors.cli.redact import redact_entry, redact_place
 from mcp_actors.config.approvals import approval_of
 from mcp_actors.config.policy import decide
 from mcp_actors.config.remedies import MISSED, switched_off_remedy
@@ -141,8 +141,8 @@ def _of_spec(spec: ServerSpec, environ: Mapping[str, str], cwd: str) -> Finding:
 
 
 def _address(spec: ServerSpec) -> str:
-    """The address as written, with stars for secrets: what variables stand for is not shown (S030)."""
-    return redact_url(str(spec.raw.get("url") or ""))
+    """Where it is, as written: what variables stand for is not shown, nor a path, which may hold a key (S030)."""
+    return redact_place(str(spec.raw.get("url") or ""))
 
 
 def explain_server(name: str, loaded: LoadedConfig, environ: Mapping[str, str], cwd: str) -> dict[str, Json]:

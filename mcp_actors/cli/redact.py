@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from mcp_actors.jsontypes import Json, JsonObject
 
-__all__ = ["STARS", "redact_entry", "redact_url"]
+__all__ = ["STARS", "redact_entry", "redact_place", "redact_url"]
 
 STARS: Final = "***"
 
@@ -36,6 +36,14 @@ _TOKEN: Final = re.compile(
     r"(sk|pk|rk|gh[opsur]|github_pat|glpat|xox[abprs]|npm|pypi|hf|AKIA|ASIA|ya29|eyJ)[-_.]?[A-Za-z0-9_\-]{10,}.*"
     r"|(?=[^/]*[0-9])(?=[^/]*[A-Za-z])[A-Za-z0-9+_=\-]{28,}"
 )
+# A part of a path that is no word: letters among digits, unlike in "v1" or "mcp-2025", or more than a few digits.
+_KEY_IN_PATH: Final = re.compile(
+    r"(?=.*[0-9][A-Za-z])(?=.*[A-Za-z][0-9])[A-Za-z0-9]{8,}|(?=(?:.*[0-9]){5})[A-Za-z0-9]{10,}"
+)
+# What says that the next part is one.
+_NAME_IN_PATH: Final = re.compile(r"(?i)(api[-_]?)?keys?|tokens?|secrets?")
+_PATH_WORDS: Final = re.compile(r"[^A-Za-z0-9]+")
+_PLACE: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.\-]*://)?[^/?#]*")
 # Maps key of an entry -> whether its texts may hold ids that are none of our business.
 _OAUTH_OPEN: Final = frozenset({"scopes", "callbackPort", "authServerMetadataUrl"})
 
@@ -60,19 +68,33 @@ def _show(key: str, text: str) -> str:
 
 
 def redact_url(url: str) -> str:
-    """Star a URL's password, its literal query values, its fragment, and path segments that look like tokens."""
+    """Star a URL's password, its literal query values, its fragment, and segments of its path that may be keys."""
     try:
         parts = urlsplit(url)
     except ValueError:
         return STARS
     user, at, host = parts.netloc.rpartition("@")
     netloc = f"{STARS if user else ''}{at}{host}"
-    path = "/".join(STARS if _looks_secret(segment) else segment for segment in parts.path.split("/"))
+    segments = parts.path.split("/")
+    path = "/".join(map(_show_segment, ["", *segments], segments))
     query = "&".join(
         f"{name}={_star(value)}" if separator else _star(name)
         for name, separator, value in (pair.partition("=") for pair in parts.query.split("&"))
     )
     return urlunsplit((parts.scheme, netloc, path, query, STARS if parts.fragment else ""))
+
+
+def redact_place(url: str) -> str:
+    """The same without what follows the host: enough where no entry is shown, as in errors."""
+    return _PLACE.match(redact_url(url))[0]  # type: ignore[index]  # it matches anything
+
+
+def _show_segment(before: str, segment: str) -> str:
+    """A segment of a path, stars for a key; also where the one before it says that it is one: ``/key/abc``."""
+    if _REFERENCE.search(segment):
+        return segment
+    is_key = _looks_secret(segment) or any(map(_KEY_IN_PATH.fullmatch, _PATH_WORDS.split(segment)))
+    return STARS if segment and (is_key or _NAME_IN_PATH.fullmatch(before)) else segment
 
 
 def _redact_args(arguments: Sequence[Json]) -> list[Json]:

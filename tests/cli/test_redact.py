@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from mcp_actors.cli.redact import redact_entry
+from mcp_actors.cli.redact import redact_entry, redact_place
 
 CANARY = "canary-4711-do-not-show"
 
@@ -29,6 +29,13 @@ CANARY = "canary-4711-do-not-show"
         ({"url": f"https://h/mcp#{CANARY}"}, {"url": "https://h/mcp#***"}),
         ({"url": f"https://h/s/{CANARY.replace('-', '')}0123456789/mcp"}, {"url": "https://h/s/***/mcp"}),
         ({"url": "https://h/mcp"}, {"url": "https://h/mcp"}),
+        ({"url": "https://h/v1/oauth2/mcp-2025-06-18"}, {"url": "https://h/v1/oauth2/mcp-2025-06-18"}),
+        ({"url": "https://h/api/customer-support/s3"}, {"url": "https://h/api/customer-support/s3"}),
+        ({"url": "https://h/a1b2c3d4/mcp"}, {"url": "https://h/***/mcp"}),
+        ({"url": "https://h/deadbeef12345/sse"}, {"url": "https://h/***/sse"}),
+        ({"url": "https://h/u-9f8e7d6c5b/mcp"}, {"url": "https://h/***/mcp"}),
+        ({"url": "https://h/key/opensesame/mcp"}, {"url": "https://h/key/***/mcp"}),
+        ({"url": "https://h/${KEY_1a2b3c4d}/mcp"}, {"url": "https://h/${KEY_1a2b3c4d}/mcp"}),
         ({"args": ["--api-key", CANARY, "rest"]}, {"args": ["--api-key", "***", "rest"]}),
         ({"args": [f"--token={CANARY}", "--port=80"]}, {"args": ["--token=***", "--port=80"]}),
         (
@@ -49,3 +56,19 @@ def test_redact(entry, shown):
     assert redacted == shown
     assert list(redacted) == list(entry)
     assert CANARY not in json.dumps(redacted)
+
+
+@pytest.mark.parametrize(
+    ("url", "place"),
+    [
+        (f"https://me:{CANARY}@h:8443/s/{CANARY}?k={CANARY}#{CANARY}", "https://***@h:8443"),
+        ("wss://h", "wss://h"),
+        ("${BASE}/mcp", "${BASE}"),
+        ("https://${HOST}:80/mcp", "https://${HOST}:80"),
+        ("http://[::1", "***"),
+        ("", ""),
+    ],
+)
+def test_a_place_ends_with_its_host(url, place):
+    """A path may hold a key: where no entry is shown, the host is enough (S030)."""
+    assert redact_place(url) == place
