@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from mcp_actors.auth.messages import Purpose, WebRequest, text_in, texts_in
-from mcp_actors.auth.urls import canonical_resource, check_url, covers, origin_of, place_of, same_issuer
+from mcp_actors.auth.urls import canonical_resource, check_url, covers, is_same_origin, origin_of, place_of, same_issuer
 from mcp_actors.errors import AuthFailed, ConnectFailed
 from mcp_actors.values import frozen
 
@@ -149,9 +149,8 @@ def discover(
     resource = text_in(document, "resource") or ""
     if not covers(resource, server_url):
         # "the client MUST NOT use" it (RFC 9728, section 3.3).
-        raise AuthFailed(
-            reason=f"the metadata is for another resource ({place_of(resource)}), not for the configured address"
-        )
+        other = "another path of the server" if is_same_origin(resource, server_url) else place_of(resource)
+        raise AuthFailed(reason=f"the metadata is for another resource ({other}), not for the configured address")
     scopes = texts_in(document, "scopes_supported")
     is_bound = document.get("dpop_bound_access_tokens_required") is True
     issuers = texts_in(document, "authorization_servers") or ()

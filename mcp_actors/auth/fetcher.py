@@ -10,7 +10,7 @@ Rules.
 3. A name is resolved here, every address it has must pass, and the connection goes to the address that passed.
 4. Redirects are followed for GET only, at most three, and every hop is judged like the first one.
 5. Bodies, times and tries are bounded; one retry, for what did not arrive (S265).
-6. No error tells what a body said, or more of a URL than its origin and path.
+6. No error tells what a body said, or more of a URL than its origin.
 """
 
 from __future__ import annotations

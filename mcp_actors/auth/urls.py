@@ -6,6 +6,7 @@ What this is not: fetching them (`fetcher`), nor where metadata lies (`discovery
 from __future__ import annotations
 
 import ipaddress
+import re
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
@@ -23,16 +24,23 @@ __all__ = [
     "same_issuer",
 ]
 
+_WELL_KNOWN: Final = re.compile(
+    r"/\.well-known/(?:oauth-protected-resource|oauth-authorization-server|openid-configuration)"
+)
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
 def place_of(url: str) -> str:
-    """Origin and path of `url`: what may be shown of it (no credentials, no query). Never fails."""
+    """Origin of `url`, and which well-known document it names: all that may be shown (S030). Never fails."""
     try:
         parts = urlsplit(url)
-        return (_origin(parts) if parts.netloc else f"{parts.scheme}:" if parts.scheme else "") + parts.path
+        if not parts.netloc:
+            return f"{parts.scheme}:" if parts.scheme else "<relative URL>"
+        origin = _origin(parts)
     except ValueError:
         return "<unusable URL>"
+    document = _WELL_KNOWN.search(parts.path)
+    return origin + (document.group() if document else "")
 
 
 def origin_of(url: str) -> str:
