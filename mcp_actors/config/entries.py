@@ -144,8 +144,8 @@ def _loose_text(value: Json) -> str:
         return value
     if isinstance(value, bool | int | float):
         try:
-            return json.dumps(value)  # true, 8080, 0.5: as the file has it
-        except ValueError as error:  # of more digits than Python writes
+            return json.dumps(value, allow_nan=False)  # true, 8080, 0.5: as the file has it
+        except ValueError as error:  # infinite, or of more digits than Python writes
             raise _Wrong("is too large") from error
     raise _Wrong(f"must be a text, not {_kind(value)}")
 

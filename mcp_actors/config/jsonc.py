@@ -3,7 +3,8 @@
 What this is not: the wire's codec (`protocol.jsonrpc`), nor what the values mean (`formats`, `validate`).
 
 Rules. Comments and trailing commas are accepted outside strings, a byte order mark too (faults 22, 24). Numbers that
-JSON does not know are refused. A message never quotes the file (S030).
+JSON does not know or nobody can keep are refused, or stand as infinity where one entry must not cost the others. A
+message never quotes the file (S030).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 import math
 import re
 from bisect import bisect_right
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from attrs import field
@@ -21,13 +23,28 @@ from mcp_actors.errors import ConfigError
 from mcp_actors.values import define
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from mcp_actors.config.notes import KeyPath
     from mcp_actors.jsontypes import Json
 
-__all__ = ["MAX_DEPTH", "TOKEN", "Document", "blank_comments", "decode_text", "mark_of", "parse_json", "parse_toml"]
+__all__ = [
+    "MAX_DEPTH",
+    "TOKEN",
+    "Document",
+    "blank_comments",
+    "decode_text",
+    "find_odd_number",
+    "mark_of",
+    "parse_json",
+    "parse_json_with_odd_numbers",
+    "parse_toml",
+]
 
 # Levels of lists and objects. Real files have seven; anything deeper than this is an attack or an accident.
 MAX_DEPTH = 64
+# Of a whole number; Python reads no more than 4300.
+MAX_DIGITS = 4000
 
 # In the order that matters: a UTF-32 mark begins with a UTF-16 one.
 MARKS = (
@@ -55,6 +72,8 @@ class Document:
     text: str = field(repr=False)
     # Keys that stand twice in one object, in file order; the last one is used.
     duplicates: tuple[str, ...] = ()
+    # Whether numbers in it may be infinite or none; see `find_odd_number`.
+    has_odd_numbers: bool = False
     _places: dict[KeyPath, int] | None = field(default=None, repr=False, init=False)
     _lines: list[int] = field(factory=list, repr=False, init=False)
 
@@ -102,6 +121,55 @@ def parse_json(text: str, file: str) -> Document:
     Source:
         Faults 22 and 24; S001.
     """
+    return _parse_json(text, file, _refuse, _finite)
+
+
+def parse_json_with_odd_numbers(text: str, file: str) -> Document:
+    """Parse JSON as `parse_json` does, but for numbers that it refuses: they stand in it as infinity.
+
+    Raises:
+        ConfigError: with line and column; never with a part of the text.
+    """
+    odd: list[str] = []
+
+    def keep(token: str) -> float:
+        odd.append(token)
+        return math.inf
+
+    def number(token: str) -> float:
+        read = float(token)
+        return read if math.isfinite(read) else keep(token)
+
+    def whole(token: str) -> Json:
+        return int(token) if len(token) <= MAX_DIGITS else keep(token)
+
+    try:
+        document = _parse_json(text, file, keep, number)
+    except _EndlessDigits:
+        document = _parse_json(text, file, keep, number, whole)
+    document.has_odd_numbers = bool(odd)
+    return document
+
+
+def find_odd_number(value: Json) -> KeyPath | None:
+    """Where in `value` the first number stands that is infinite or none; None when there is none."""
+    if isinstance(value, float):
+        return None if math.isfinite(value) else ()
+    steps: Iterable[tuple[str | int, Json]] = ()
+    if isinstance(value, Mapping):
+        steps = value.items()
+    elif isinstance(value, list):
+        steps = enumerate(value)
+    return next(((step, *path) for step, inner in steps if (path := find_odd_number(inner)) is not None), None)
+
+
+def _parse_json(
+    text: str,
+    file: str,
+    constant: Callable[[str], Json],
+    number: Callable[[str], float],
+    whole: Callable[[str], Json] | None = None,
+) -> Document:
     text = text.removeprefix("\ufeff")
     if not text.strip():
         raise ConfigError(file=file, line=1, column=1, reason="the file is empty", remedy='write {"mcpServers": {}}')
@@ -118,7 +186,9 @@ def parse_json(text: str, file: str) -> Document:
         return found
 
     def load(source: str) -> Json:
-        loaded: Json = json.loads(source, object_pairs_hook=pairs, parse_constant=_refuse, parse_float=_finite)
+        loaded: Json = json.loads(
+            source, object_pairs_hook=pairs, parse_constant=constant, parse_float=number, parse_int=whole
+        )
         return loaded
 
     clean = text
@@ -142,7 +212,7 @@ def parse_json(text: str, file: str) -> Document:
     except RecursionError:
         raise _too_deep(file) from None
     except ValueError:
-        raise ConfigError(file=file, reason="holds a number with too many digits") from None
+        raise _EndlessDigits(file=file, reason="holds a number with too many digits") from None
     if _depth_exceeds(value, MAX_DEPTH):
         raise _too_deep(file)
     return Document(value, clean, tuple(duplicates))
@@ -167,7 +237,11 @@ def parse_toml(text: str, file: str) -> Document:
         raise _too_deep(file) from None
     if _depth_exceeds(value, MAX_DEPTH):
         raise _too_deep(file)
-    return Document(value, "")
+    return Document(value, "", has_odd_numbers=True)  # TOML has `inf` and `nan`
+
+
+class _EndlessDigits(ConfigError):
+    """An integer of more digits than Python reads."""
 
 
 class _RefusedNumber(Exception):

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from mcp_actors.config.checks import watched_texts
-from mcp_actors.config.entries import ENTRY_FIELDS
+from mcp_actors.config.entries import ENTRY_FIELDS, RESTART_FIELDS
 
 if TYPE_CHECKING:
     from mcp_actors.config.notes import EntryFindings
@@ -20,7 +20,18 @@ if TYPE_CHECKING:
 __all__ = ["remark_on"]
 
 # Read from the raw entry, beside those that `entries` structures.
-KNOWN_KEYS: Final = frozenset({"envFile", "oauth", "transport"}) | ENTRY_FIELDS.keys()
+KNOWN_KEYS: Final = frozenset({"envFile", "oauth", "transport", *ENTRY_FIELDS})
+# The same of the blocks in an entry. Those of `oauth` are read where signing in is done (`auth.options`).
+BLOCKS: Final[Mapping[str, frozenset[str]]] = {
+    "restart": frozenset(RESTART_FIELDS),
+    "oauth": frozenset(
+        {
+            *("clientId", "clientSecret", "clientMetadataUrl", "redirectUri", "callbackPort", "authServerMetadataUrl"),
+            *("issuer", "tokenEndpointAuthMethod", "privateKey", "privateKeyFile", "signingAlgorithm", "assertionFile"),
+            *("allowMissingPkce", "allowPrivateNetwork", "grant", "dpop", "xaa", "scopes"),
+        }
+    ),
+}
 # As alike as arg and args; alwaysAllow of other programs is less like alwaysLoad.
 SLIP_LIKENESS: Final = 0.85
 
@@ -60,9 +71,10 @@ def _note_whitespace(raw: JsonObject, told: EntryFindings) -> None:
 
 def _note_slips(raw: JsonObject, told: EntryFindings) -> None:
     """Warn of keys that are nearly those of ours. Others stay unmentioned: entries hold keys of many programs."""
-    for key in raw:
-        if key not in KNOWN_KEYS and (meant := _nearest_key(key)) is not None:
-            told.note((key,), "unknown-key", f"is no key that has an effect; did you mean {meant}?")
+    for path, block, known in (((), raw, KNOWN_KEYS), *(((key,), raw.get(key), keys) for key, keys in BLOCKS.items())):
+        for key in block if isinstance(block, Mapping) else ():
+            if key not in known and (meant := _nearest_key(key, known)) is not None:
+                told.note((*path, key), "unknown-key", f"is no key that has an effect; did you mean {meant}?")
 
 
 def _folded(key: str) -> str:
@@ -70,10 +82,10 @@ def _folded(key: str) -> str:
 
 
 @lru_cache(256)  # a thousand entries of another program hold the same few keys
-def _nearest_key(key: str) -> str | None:
+def _nearest_key(key: str, known: frozenset[str]) -> str | None:
     """The key of ours that this one is a slip of, also in case and separators; None when there is none."""
     from difflib import get_close_matches  # entries without unknown keys need not wait for it
 
-    ours = {_folded(known): known for known in sorted(KNOWN_KEYS)}
+    ours = {_folded(each): each for each in sorted(known)}
     nearest = get_close_matches(_folded(key), ours, n=1, cutoff=SLIP_LIKENESS)
     return ours[nearest[0]] if nearest else None

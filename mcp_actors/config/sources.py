@@ -12,7 +12,7 @@ from attrs import evolve, field
 
 from mcp_actors.config.dialects import PROJECT_DIRECTORY, WORKSPACE_NAME, Translation, copy_of
 from mcp_actors.config.formats import NATIVE, Format, ServerTable, fill_env_file
-from mcp_actors.config.jsonc import Document, decode_text, parse_json, parse_toml
+from mcp_actors.config.jsonc import Document, decode_text, find_odd_number, parse_json_with_odd_numbers, parse_toml
 from mcp_actors.config.notes import ConfigNote, Findings, KeyPath
 from mcp_actors.config.validate import EntryContext, read_entry
 from mcp_actors.errors import ConfigError
@@ -20,7 +20,6 @@ from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from mcp_actors.config.specs import Scope, ServerSpec
-    from mcp_actors.jsontypes import Json
 
 __all__ = ["SourceReading", "SourceText", "Surroundings", "parse_source", "read_document", "read_source"]
 
@@ -98,7 +97,7 @@ def parse_source(source: SourceText) -> Document:
         ConfigError: with the place of the fault.
     """
     text = decode_text(source.data, source.file)
-    return parse_toml(text, source.file) if source.format.is_toml else parse_json(text, source.file)
+    return parse_toml(text, source.file) if source.format.is_toml else parse_json_with_odd_numbers(text, source.file)
 
 
 def read_document(
@@ -119,7 +118,7 @@ def read_document(
     for key in document.duplicates if root is None else ():
         findings.note((), "duplicate-key", f"the key {key!r} stands twice in one object; the last one is used")
     table = source.format.find_table(document.value, findings, root, must_have=source.must_have_servers)
-    specs = _read_table(table, document.value, source, around, findings) if table is not None else ()
+    specs = _read_table(table, document, source, around, findings) if table is not None else ()
     findings.place(document.locate)
     return SourceReading(
         source.scope, source.file, source.rank, tuple(specs), tuple(findings.problems), tuple(findings.notes)
@@ -127,7 +126,7 @@ def read_document(
 
 
 def _read_table(
-    table: ServerTable, document: Json, source: SourceText, around: Surroundings, findings: Findings
+    table: ServerTable, document: Document, source: SourceText, around: Surroundings, findings: Findings
 ) -> list[ServerSpec]:
     specs: list[ServerSpec] = []
     directory = source.directory or around.directory
@@ -145,9 +144,13 @@ def _read_table(
         if not isinstance(written, Mapping):
             read_entry(source.prefix + name, written, path, context)
             continue
+        if document.has_odd_numbers and (odd := find_odd_number(written)) is not None:
+            reason = "is a number that JSON does not know or we cannot keep"
+            findings.problem((*path, *odd), reason, server=source.prefix + name)
+            continue
         before = len(findings.problems)
         translation = Translation(
-            source.prefix + name, copy_of(written), path, findings, document, fixed, read_file=read_file
+            source.prefix + name, copy_of(written), path, findings, document.value, fixed, read_file=read_file
         )
         shown = source.format.translate(translation)
         entry = fill_env_file(translation, around.environ, read_file)

@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_actors.config.jsonc import MAX_DEPTH, decode_text, parse_json, parse_toml
+from mcp_actors.config.jsonc import (
+    MAX_DEPTH,
+    decode_text,
+    find_odd_number,
+    parse_json,
+    parse_json_with_odd_numbers,
+    parse_toml,
+)
 from mcp_actors.errors import ConfigError
 
 ACCEPTED = [
@@ -65,6 +72,25 @@ def test_parse_refuses_deep_nesting(text: str) -> None:
     """Deep nesting is an error of the file, never of our stack."""
     with pytest.raises(ConfigError):
         parse_json(text, "f")
+
+
+@pytest.mark.parametrize("number", ["1e400", "-1e400", "NaN", "-Infinity", "9" * 5000])
+@pytest.mark.parametrize("before", ["", "// a comment\n", "[1, 2.5], "])
+def test_odd_numbers_may_be_kept_as_infinity(number: str, before: str) -> None:
+    """Everything else is as it was, and where the first of them stands is told."""
+    text = '{"a": [' + before + '{"b": ' + number + '}], "c": 2}'
+
+    document = parse_json_with_odd_numbers(text, "f")
+
+    assert document.has_odd_numbers
+    assert document.value["c"] == 2
+    assert find_odd_number(document.value) == ("a", 1 if "[" in before else 0, "b")
+    assert find_odd_number({"c": document.value["c"], "d": [1.5, True, None, "1e400"]}) is None
+
+
+def test_ordinary_numbers_are_not_odd() -> None:
+    """The largest that can be kept, too."""
+    assert not parse_json_with_odd_numbers('{"a": [1e308, -1.5, 1' + "0" * 300 + ', "1e400"]}', "f").has_odd_numbers
 
 
 def test_parse_refuses_endless_digits() -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
+import re
+
 import pytest
 
+from mcp_actors.auth import options
 from mcp_actors.config.notes import Findings
+from mcp_actors.config.remarks import BLOCKS
 from mcp_actors.config.specs import Scope, ServerSpec, StdioTarget
 from mcp_actors.config.validate import EntryContext, read_entry
 
@@ -44,6 +49,38 @@ def test_a_slip_of_a_key_is_warned_about(key: str, meant: str | None) -> None:
     assert spec is not None or findings.problems
     told = [note for note in findings.notes if note.code == "unknown-key"]
     assert [note.text for note in told] == ([] if meant is None else [TOLD.format(meant)])
+
+
+@pytest.mark.parametrize(
+    ("block", "key", "meant"),
+    [
+        ("restart", "max_tries", "maxTries"),
+        ("restart", "backOffMax", "backoffMax"),
+        ("restart", "intensitiy", "intensity"),
+        ("oauth", "client_id", "clientId"),
+        ("oauth", "scope", "scopes"),
+        ("oauth", "callback_port", "callbackPort"),
+        *((block, "x-mine", None) for block in ("restart", "oauth")),
+        *((block, "command", None) for block in ("restart", "oauth")),
+        ("restart", "maxTries", None),
+        ("oauth", "clientId", None),
+        # No blocks of ours: names are free there.
+        *((block, "Env", None) for block in ("env", "headers", "other")),
+    ],
+)
+def test_a_slip_of_a_key_in_a_block_is_warned_about(block: str, key: str, meant: str | None) -> None:
+    """As one of the entry itself, with its path."""
+    _, findings = read({"command": "x", block: {key: 5}})
+
+    told = [(note.key, note.text) for note in findings.notes if note.code == "unknown-key"]
+    assert told == ([] if meant is None else [(f"mcpServers.a.{block}.{key}", TOLD.format(meant))])
+
+
+def test_the_keys_of_oauth_are_those_that_signing_in_reads() -> None:
+    """One list follows the other."""
+    written = set(re.findall(r'block\.get\("(\w+)"\)', inspect.getsource(options)))
+
+    assert BLOCKS["oauth"] == {*options._TEXTS, *options._TRUTHS, *options._KINDS, *written, "scopes"}
 
 
 def test_scalars_and_null_in_env_are_noted() -> None:

@@ -39,6 +39,35 @@ def test_one_bad_entry_takes_no_other_with_it() -> None:
     assert str(problem) == "two: /work/.mcp.json:5:13: mcpServers.two.command: must be a text, not a number"
 
 
+@pytest.mark.parametrize("number", ["1e400", "-1e999", "NaN", "Infinity", "7" * 5000])
+@pytest.mark.parametrize(
+    "where", ['"timeout": {}', '"args": ["a", {}]', '"env": {{"X": {}}}', '"unknown": [{{"y": {}}}]']
+)
+def test_a_number_that_nobody_can_keep_costs_its_entry_only(where, number) -> None:
+    """The others run, what stands outside the servers costs nothing, and the problem names the place (fault 21)."""
+    bad = where.format(number)
+    text = '{"x": ' + number + ', "mcpServers": {"one": {"command": "x"}, "two": {"command": "x", ' + bad + "}}}"
+
+    reading = read_source(source(text), AROUND)
+
+    assert [spec.name for spec in reading.specs] == ["one"]
+    [problem] = reading.problems
+    assert (problem.server, problem.line) == ("two", 1)
+    assert problem.key.startswith("mcpServers.two." + where[1:4])
+    assert number not in str(problem)
+
+
+@pytest.mark.parametrize("number", ["1e400", "inf", "nan"])
+def test_an_odd_number_of_toml_costs_its_entry_only(number) -> None:
+    """TOML writes infinity down; JSON and we have no use for it."""
+    text = f"[mcp_servers.one]\ncommand = 'x'\n[mcp_servers.two]\ncommand = 'x'\nother = {number}\n"
+
+    reading = read_source(source(text, format=FORMATS["codex"]), AROUND)
+
+    assert [spec.name for spec in reading.specs] == ["one"]
+    assert [problem.server for problem in reading.problems] == ["two"]
+
+
 @pytest.mark.parametrize(
     ("text", "key"),
     [
