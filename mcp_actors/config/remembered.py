@@ -51,6 +51,11 @@ class Remembered:
         """What was switched in one project."""
         return self.projects.get(project, Switches())
 
+    def doubted(self) -> Remembered:
+        """What may be taken of it where others could have written it: what it switches off."""
+        off = {directory: Switches(switches.disabled) for directory, switches in self.projects.items()}
+        return Remembered(projects=off)
+
 
 NOTHING_REMEMBERED = Remembered()
 

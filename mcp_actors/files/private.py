@@ -25,6 +25,7 @@ __all__ = [
     "make_private_directory",
     "open_private_directory",
     "read_private",
+    "why_doubted",
     "write_private",
 ]
 
@@ -62,10 +63,25 @@ def open_private_directory(path: Path) -> Path:
 def is_private(path: Path) -> bool:
     """Whether a directory is there, is ours, and is closed to all others."""
     try:
-        status = path.stat()
+        status = path.lstat()  # a link may lead to another directory the next time
     except OSError:
         return False
+    if not stat.S_ISDIR(status.st_mode):
+        return False
     return not IS_POSIX or (status.st_uid == os.geteuid() and status.st_mode & 0o077 == 0)
+
+
+def why_doubted(path: Path) -> str | None:
+    """Why what stands at `path` may be the word of somebody else; None when it is ours, or there is nothing."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    if not IS_POSIX:
+        return None
+    if status.st_uid not in (os.geteuid(), 0):
+        return "it belongs to another user"
+    return "others may write there" if status.st_mode & 0o022 else None
 
 
 def create_file(path: Path, mode: int = FILE_MODE) -> BinaryIO:
@@ -132,13 +148,15 @@ def read_private(path: Path) -> bytes | None:
     """Read a file; None when there is none.
 
     Raises:
-        OSError: it cannot be read, is no regular file, is too large, or others may read or write it.
+        OSError: it cannot be read, is no regular file, is too large, is not ours, or others may read or write it.
     """
     try:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
                 raise OSError(0, "no regular file of a sensible size", str(path))
+            if IS_POSIX and status.st_uid != os.geteuid():
+                raise PermissionError(0, "belongs to another user", str(path))
             if IS_POSIX and status.st_mode & 0o077:
                 raise PermissionError(0, "others may read it: its mode must be 0600", str(path))
             return file.read(MAX_BYTES)

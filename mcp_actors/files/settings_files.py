@@ -5,6 +5,7 @@ What this is not: what they mean (`config.choices`, `config.remembered`), nor se
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from attrs import evolve
@@ -23,6 +24,7 @@ from mcp_actors.files.places import (
     read_bounded,
     unreadable,
 )
+from mcp_actors.files.private import why_doubted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -81,14 +83,22 @@ def _given_settings(item: ConfigInput, cwd: Path, problems: list[ConfigError]) -
 
 
 def _remembered(places: Places, problems: list[ConfigError]) -> Remembered:
-    """What our own state directory holds; a file that cannot be used approves nothing."""
+    """What our own state directory holds; a file that cannot be used, or that others may write, lets nothing run."""
     path = places.state_dir / CHOICES_FILE
     if is_missing(path):
         return NOTHING_REMEMBERED
     try:
-        return parse_remembered(decode_text(read_bounded(path), str(path)), str(path))
+        remembered = parse_remembered(decode_text(read_bounded(path), str(path)), str(path))
     except ConfigError as problem:
         problems.append(problem)
+        return NOTHING_REMEMBERED
     except (OSError, ValueError) as exc:
         problems.append(unreadable(path, exc))
-    return NOTHING_REMEMBERED
+        return NOTHING_REMEMBERED
+    for place in (places.state_dir, path):
+        if (why := why_doubted(place)) is not None:
+            reason = f"what was approved and switched on is not believed: {why}"
+            remedy = f"make it yours alone: chmod go-w {shlex.quote(str(place))}"
+            problems.append(ConfigError(file=str(place), reason=reason, remedy=remedy, category="unreadable"))
+            return remembered.doubted()
+    return remembered

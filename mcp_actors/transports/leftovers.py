@@ -5,7 +5,8 @@ runtime is killed; this is for those that do not.
 
 Rule 1: a process is named by boot, pid and start time together, never by pid alone.
 Rule 2: nothing is touched while its owner lives, and nothing that this format does not describe.
-Rule 3: the directory is private (0700), its files are 0600 and appear whole or not at all.
+Rule 3: the directory is private (0700), its files are 0600 and appear whole or not at all. Nothing else is believed:
+whoever could write an entry would have us signal processes of his choice.
 
 Where there is no /proc there is no journal: `open_journal` returns None.
 """
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 import trio
 from attrs import field
 
-from mcp_actors.files.private import draft_of, is_private, open_private_directory
+from mcp_actors.files.private import draft_of, is_private, open_private_directory, read_private, why_doubted
 from mcp_actors.transports import ladder, procfs
 from mcp_actors.values import define, frozen
 
@@ -37,8 +38,6 @@ _log = logging.getLogger("mcp_actors.transports.leftovers")
 
 _FORMAT: Final = 1
 _SUFFIX: Final = ".child"
-# An entry is some 300 bytes; nothing larger is ours.
-_MAX_ENTRY_BYTES: Final = 64 * 1024
 _POLL: Final = 0.02
 # What is lost where nothing can be written.
 _LOSS: Final = "should this run be killed, the next one will not find what it leaves behind"
@@ -174,6 +173,10 @@ async def sweep(directory: Path, settings: Settings, *, hurry: ladder.Hurry | No
 
 async def sweep_and_open(directory: Path, settings: Settings, *, hurry: ladder.Hurry | None = None) -> Journal | None:
     """Stop what an earlier run left behind, then open the journal of this one. See `sweep` and `open_journal`."""
+    # Told once for a run.
+    for path, what in ((directory.parent, "the state directory"), (directory, "the journal of children")):
+        if (why := why_doubted(path)) is not None:
+            _log.warning("%s %s is not for this user alone: %s; what stands there may not be believed", what, path, why)
     for leftover in await sweep(directory, settings, hurry=hurry):
         _log.warning("[MCP:%s] stopped pid=%d, left behind by an earlier run", leftover.server, leftover.pid)
     return open_journal(directory)
@@ -236,9 +239,8 @@ def _is_same(pid: int, start: int) -> bool:
 def _entries(directory: Path) -> Iterator[tuple[Path, Leftover]]:
     for path in sorted(directory.glob(f"*{_SUFFIX}")):
         try:
-            with path.open("rb") as file:
-                leftover = parse_leftover(file.read(_MAX_ENTRY_BYTES))
-        except OSError:
+            leftover = parse_leftover(read_private(path) or b"")
+        except OSError:  # not by us, as we write them
             continue
         if leftover is not None:
             yield path, leftover

@@ -17,6 +17,7 @@ from mcp_actors.files.private import (
     make_private_directory,
     open_private_directory,
     read_private,
+    why_doubted,
     write_private,
 )
 from mcp_actors.files.writing import change_file
@@ -154,3 +155,38 @@ def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path):
 
     assert read_private(path) == b"old"
     assert [entry.name for entry in path.parent.iterdir()] == ["c.json"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "why"),
+    [(0o700, None), (0o755, None), (0o770, "others may write there"), (0o702, "others may write there")],
+)
+def test_what_others_may_write_is_doubted(tmp_path: Path, mode: int, why: str | None) -> None:
+    """A directory, and nothing where there is none."""
+    directory = tmp_path / "d"
+    directory.mkdir()
+    directory.chmod(mode)
+
+    assert why_doubted(directory) == why
+    assert why_doubted(directory / "none") is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_what_belongs_to_another_user_is_not_read(tmp_path: Path) -> None:
+    """Even root, who could read it, does not take it for its own."""
+    path = tmp_path / "d" / "c.json"
+    write_private(path, b"x")
+    os.chown(path, 12345, 12345)
+
+    with pytest.raises(PermissionError):
+        read_private(path)
+    assert why_doubted(path) == "it belongs to another user"
+
+
+def test_a_link_is_no_private_directory(tmp_path: Path) -> None:
+    """It may lead elsewhere the next time."""
+    (tmp_path / "real").mkdir(mode=0o700)
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+
+    assert is_private(tmp_path / "real")
+    assert not is_private(tmp_path / "link")

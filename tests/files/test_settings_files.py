@@ -112,3 +112,23 @@ def test_a_memory_that_cannot_be_read_approves_nothing(project: Path, home: Path
 
     assert [spec.disabled_reason for spec in loaded.specs] == ["pending-approval"]
     assert [problem.file for problem in loaded.problems] == ([str(memory(home))] if text in ("", "{") else [])
+
+
+@pytest.mark.parametrize(("place", "mode"), [("directory", 0o777), ("directory", 0o720), ("file", 0o666)])
+def test_a_memory_that_others_may_write_lets_nothing_run(project: Path, home: Path, place: str, mode: int) -> None:
+    """No yes of it counts, each no does; the problem names what is open, and the command that closes it."""
+    write(project / ".mcp.json", servers(a="a"))
+    write(home / ".claude.json", servers(on="x", off="y"))
+    [a] = [spec for spec in load(project, home, approve_project=False).specs if spec.scope is Scope.PROJECT]
+    text = switch(remember(None, a, "f"), str(project.parent), "off", "f", is_on=False)
+    file = memory(home)
+    file.write_text(text)
+    path = file if place == "file" else file.parent
+    path.chmod(mode)
+
+    loaded = remembered(project, home, text)
+
+    assert {spec.name: spec.is_enabled for spec in loaded.specs} == {"a": False, "on": True, "off": False}
+    [problem] = loaded.problems
+    assert problem.file == str(path)
+    assert problem.remedy == f"make it yours alone: chmod go-w {path}"

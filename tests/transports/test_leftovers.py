@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mcp_actors.config.settings import Settings
 from mcp_actors.transports import procfs
-from mcp_actors.transports.leftovers import Leftover, open_journal, parse_leftover, sweep
+from mcp_actors.transports.leftovers import Leftover, open_journal, parse_leftover, sweep, sweep_and_open
 from tests.transports.stdio_kit import CHILDREN, PYTHON, SHORT, living
 from tests.transports.test_faults_stdio import killed_runtime
 
@@ -68,6 +68,7 @@ def write(directory, pid, **changes):
     }
     path = directory / f"{pid}.child"
     path.write_text(json.dumps(entry))
+    path.chmod(0o600)
     return path
 
 
@@ -223,6 +224,45 @@ async def test_missing_or_open_directory_is_not_swept(tmp_path, child) -> None:
 
     assert await sweep(tmp_path / "none", SHORT) == ()
     assert await sweep(open_to_all, SHORT) == ()
+    assert child.poll() is None
+
+
+async def test_a_directory_that_was_open_is_told_of_and_what_stands_in_it_never_believed(
+    tmp_path, child, caplog
+) -> None:
+    """Closing it makes no entry true that others put there: neither now nor in a later run (fault 4)."""
+    directory = tmp_path / "children"
+    directory.mkdir()
+    write(directory, child.pid).chmod(0o644)
+    directory.chmod(0o777)
+
+    for _ in range(2):
+        assert await sweep_and_open(directory, SHORT) is not None
+
+    assert child.poll() is None
+    assert caplog.text.count("is not for this user alone: others may write there") == 1
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o620, 0o602])
+async def test_an_entry_that_others_may_touch_is_none_of_ours(directory, child, mode) -> None:
+    """Ours are 0600 from their first moment on."""
+    write(directory, child.pid).chmod(mode)
+
+    assert await sweep(directory, SHORT) == ()
+    assert child.poll() is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+async def test_an_entry_of_another_user_is_none_of_ours(directory, child) -> None:
+    """Nor a directory."""
+    path = write(directory, child.pid)
+    os.chown(path, 12345, 12345)
+    assert await sweep(directory, SHORT) == ()
+
+    os.chown(path, 0, 0)
+    os.chown(directory, 12345, 12345)
+    assert await sweep(directory, SHORT) == ()
+    assert open_journal(directory) is None
     assert child.poll() is None
 
 
