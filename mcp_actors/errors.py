@@ -156,8 +156,8 @@ class TransportError(McpActorsError):
 class ConnectFailed(TransportError):
     """The connection never came up."""
 
-    # What a person can do about it; None: what its reason code says.
-    remedy: str | None = None
+    # Reason code of what failed before anything was reached; None: what else is known of it says which.
+    code: str | None = None
 
 
 @define(eq=False, kw_only=True, str=False, slots=False)

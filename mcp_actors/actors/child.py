@@ -22,7 +22,7 @@ from mcp_actors.actors.listening import Listening
 from mcp_actors.actors.restarts import Exit, ExitKind, History, Leave, Park, RestartAfter, classify, decide, may_start
 from mcp_actors.actors.standing import Standing
 from mcp_actors.actors.telling import capability_summary, describe_end
-from mcp_actors.errors import AuthRequired, ConnectFailed, CredentialsRefused, GaveUp, TransportClosed
+from mcp_actors.errors import AuthRequired, CredentialsRefused, GaveUp, TransportClosed
 from mcp_actors.protocol.types import Era
 
 if TYPE_CHECKING:
@@ -167,9 +167,7 @@ class Child:
         if told is not None:
             self._last_error = describe_end(told, connection.diagnostics(), self._connect_timeout, connection.faults)
             logger.debug("[MCP:%s] ended with: %s", self.spec.name, self._last_error)  # with its stderr (S352)
-        self._standing.last_remedy = (
-            told.remedy if isinstance(told, AuthRequired | CredentialsRefused | ConnectFailed) else None
-        )
+        self._standing.last_remedy = told.remedy if isinstance(told, AuthRequired | CredentialsRefused) else None
         return end
 
     async def _connect(self, connection: Connection, life: trio.Nursery) -> tuple[float, float]:

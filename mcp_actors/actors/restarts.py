@@ -92,6 +92,8 @@ class Exit:
                 return "exit"
             if self.cause.http_status is not None:
                 return "http"
+            if isinstance(self.cause, ConnectFailed) and self.cause.code is not None:
+                return self.cause.code
             if self.kind is ExitKind.CRASH and isinstance(self.cause, ConnectFailed):
                 return "unreachable"
         return self.kind.value

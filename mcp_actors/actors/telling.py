@@ -31,6 +31,7 @@ REMEDIES: Final[dict[str, str]] = {
     "refused": "correct its entry",
     "exit": "start its command by hand to see what it lacks; what it said last stands above",
     "exhausted": "raise what ran out: descriptors (ulimit -n; a server takes five), processes (ulimit -u) or memory",
+    "headers-helper": "run its headersHelper by hand: it must print one JSON object of texts and exit with 0",
     "unreachable": "see that the server runs, and that its url is right",
 }
 # Of a server whose headers come from a program: there is nothing to log in to (S245).
@@ -47,9 +48,9 @@ def remedy_for(reason: str, spec: ServerSpec, told: str | None = None) -> str | 
     Args:
         reason: its reason code.
         spec: the server's definition.
-        told: what the error itself says that asked for a login, refused who we are or reached nothing: it knows more.
+        told: what the error itself says that asked for a login or refused who we are: it knows more.
     """
-    if reason in ("needs-auth", "refused", "unreachable") and told is not None:
+    if reason in ("needs-auth", "refused") and told is not None:
         return told
     if reason == "needs-auth" and isinstance(spec.target, RemoteTarget):
         if spec.target.headers_helper is not None:

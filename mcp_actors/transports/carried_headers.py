@@ -15,7 +15,7 @@ from attrs import evolve
 
 from mcp_actors.config.specs import RemoteTarget
 from mcp_actors.errors import ConfigError, ConnectFailed, LocalProtocolError
-from mcp_actors.transports.headers_helper import print_headers
+from mcp_actors.transports.headers_helper import FAILED_CODE, print_headers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -113,7 +113,7 @@ class CarriedHeaders:
             self.pairs = self._encode(evolve(self._target, headers=ours | printed))
         except ConfigError as error:
             reason = f"headersHelper printed what cannot be sent: {error.reason}"
-            raise ConnectFailed(server=self._spec.name, reason=reason) from None
+            raise ConnectFailed(server=self._spec.name, reason=reason, code=FAILED_CODE) from None
         self.version += 1
 
     def __repr__(self) -> str:

@@ -13,6 +13,7 @@ Rules.
 from __future__ import annotations
 
 import os
+import re
 import signal
 from typing import TYPE_CHECKING, Final
 
@@ -23,7 +24,7 @@ from mcp_actors.config.remedies import switched_off_remedy
 from mcp_actors.config.specs import RemoteTarget, Scope
 from mcp_actors.errors import ConfigError, ConnectFailed, RemoteProtocolError
 from mcp_actors.protocol.jsonrpc import decode_object
-from mcp_actors.sent_secrets import is_credential
+from mcp_actors.sent_secrets import is_credential, longest_first, of_environment, of_request, starred
 from mcp_actors.transports.ladder import Hurry, Rung, climb
 from mcp_actors.transports.process import describe_exit
 from mcp_actors.transports.spawning import spawn
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from mcp_actors.config.specs import ServerSpec
     from mcp_actors.transports.process import Child
 
-__all__ = ["HELPER_SECONDS", "helper_directory", "helper_environment", "print_headers"]
+__all__ = ["FAILED_CODE", "HELPER_SECONDS", "helper_directory", "helper_environment", "print_headers"]
 
 SHELL: Final = "/bin/sh"
 # S090.
@@ -48,10 +49,12 @@ SHOWN_LINES: Final = 10
 # There is nothing that it could put in order.
 KILL: Final = (Rung("kill", signal.SIGKILL, 0.5, closes_input=True, can_hurry=False),)
 
+# A text in the JSON object that it prints.
+_VALUE: Final = re.compile(r':\s*"((?:[^"\\]|\\.)*+)"')
 # Scopes whose helpers others may have written: a repository, a plugin's author.
 SCRUBBED: Final = frozenset({Scope.PROJECT, Scope.LOCAL, Scope.PLUGIN})
-# No server was asked yet, so that its url is no suspect.
-HELPER_FAILED_REMEDY: Final = "run its headersHelper by hand: it must print one JSON object of texts and exit with 0"
+# Reason code of a server whose helper failed: it was not asked anything yet, so that its url is no suspect.
+FAILED_CODE: Final = "headers-helper"
 # Scopes whose helpers start in the directory of the user's configuration; the others where we were started.
 FROM_CONFIG: Final = frozenset({Scope.USER, Scope.ENTERPRISE})
 
@@ -148,17 +151,18 @@ class _Run:
 
     server: str
     child: Child
+    stderr: LastLines = field(repr=False)
     printed: bytearray = field(factory=bytearray, repr=False)
-    stderr: LastLines = field(factory=LastLines, repr=False)
     # Cancelled when it printed too much.
     scope: trio.CancelScope = field(factory=trio.CancelScope, repr=False)
 
     def failed(self, reason: str) -> ConnectFailed:
         """What went wrong, with what it said to people."""
-        tail = self.stderr.tail()[-SHOWN_LINES:]
-        return ConnectFailed(
-            server=self.server, reason=f"headersHelper {reason}", stderr_tail=tail, remedy=HELPER_FAILED_REMEDY
-        )
+        # A shell that traces what it does writes there what it printed as well.
+        printed = _VALUE.findall(self.printed.decode("utf-8", "replace"))
+        secrets = longest_first((*printed, *(value.rpartition(" ")[2] for value in printed)))
+        tail = tuple(starred(line, secrets) for line in self.stderr.tail()[-SHOWN_LINES:])
+        return ConnectFailed(server=self.server, reason=f"headersHelper {reason}", stderr_tail=tail, code=FAILED_CODE)
 
     async def hear(self) -> int | None:
         """Hear it until it has ended. Returns its exit status; None: it printed too much. Cancellation: safe."""
@@ -181,14 +185,15 @@ class _Run:
 @trio.lowlevel.enable_ki_protection
 async def _run(spec: ServerSpec, command: str, environ: Mapping[str, str]) -> tuple[bytes, _Run]:
     await trio.lowlevel.checkpoint_if_cancelled()
-    directory = helper_directory(spec, environ)
+    directory, environment = helper_directory(spec, environ), helper_environment(spec, environ)
     try:
-        child = spawn([SHELL, "-c", command], program=SHELL, environ=helper_environment(spec, environ), cwd=directory)
+        child = spawn([SHELL, "-c", command], program=SHELL, environ=environment, cwd=directory)
     except (OSError, ValueError) as error:
         what = error.strerror if isinstance(error, OSError) and error.strerror else "it holds a NUL character"
         reason = f"headersHelper could not be started: {what}"
-        raise ConnectFailed(server=spec.name, reason=reason, remedy=HELPER_FAILED_REMEDY) from None
-    run = _Run(spec.name, child)
+        raise ConnectFailed(server=spec.name, reason=reason, code=FAILED_CODE) from None
+    url = environment["CLAUDE_CODE_MCP_SERVER_URL"]
+    run = _Run(spec.name, child, LastLines(longest_first((*of_environment(environment), *of_request((), url)))))
     status: int | None = None
     try:
         child.close_input()

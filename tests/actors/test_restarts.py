@@ -63,6 +63,7 @@ def test_an_end_is_named_by_its_cause(cause: BaseException | None, kind: ExitKin
     [
         (ConnectFailed(reason="cannot reach http://host"), "unreachable"),
         (ConnectFailed(reason="answered 503", http_status=503), "http"),
+        (ConnectFailed(reason="headersHelper failed", code="headers-helper"), "headers-helper"),
         (ConnectFailed(reason="no such command", can_retry=False), "refused"),
         (TransportBroken(reason="exited", exit_status=1), "exit"),
         (TransportBroken(reason="the stream ended"), "crash"),

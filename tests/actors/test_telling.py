@@ -32,7 +32,10 @@ TOLD = "sign in with: mcp-actors login srv --scopes write"
         ("needs-auth", SOCKET, None, "put the header that it wants into its entry"),
         ("exit", PROGRAM, None, "start its command by hand to see what it lacks; what it said last stands above"),
         ("unreachable", REMOTE, None, "see that the server runs, and that its url is right"),
-        ("unreachable", HELPED, "run its headersHelper by hand", "run its headersHelper by hand"),
+        (
+            *("headers-helper", HELPED, None),
+            "run its headersHelper by hand: it must print one JSON object of texts and exit with 0",
+        ),
         (
             *("pending-approval", PROGRAM, None),
             "look at it and allow it: mcp-actors approve srv, or allow all with --approve-project",

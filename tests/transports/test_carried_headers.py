@@ -150,4 +150,6 @@ async def test_a_helper_that_fails_fails_the_connect(transport: TransportName) -
                 status = (await runtime.wait_ready())["s"]
 
     assert peer.asked == []
+    assert status.reason == "headers-helper"
+    assert (status.remedy or "").startswith("run its headersHelper by hand")
     assert status.error == "headersHelper exited with status 1\n  | sorry"

@@ -108,11 +108,30 @@ async def test_a_helper_that_fails_shows_why_and_never_what_it_printed(command: 
         await run(f"echo sorry >&2; {command}")
 
     error: BaseException | None = caught.value
-    assert caught.value.reason == reason
+    assert (caught.value.reason, caught.value.code) == (reason, "headers-helper")
     assert (caught.value.server, caught.value.stderr_tail) == ("api", ("sorry",))
     while error is not None:
         assert "s3cret" not in f"{error!r} {error}"
         error = error.__cause__
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo $API_TOKEN >&2; exit 1",
+        """set -x; echo '{"Authorization": "Bearer s3cret-token"}'; exit 1""",
+        "echo $CLAUDE_CODE_MCP_SERVER_URL >&2; exit 1",
+    ],
+)
+async def test_what_a_helper_says_to_people_is_told_without_credentials(command: str) -> None:
+    """Those of its environment, of the URL, and those that it printed (S090, S352)."""
+    target = RemoteTarget("https://h.example.com/mcp?key=s3cret-key", headers_helper=command)
+
+    with pytest.raises(ConnectFailed) as caught:
+        await print_headers(ServerSpec("api", target), {**ENVIRON, "API_TOKEN": "s3cret-token"})
+
+    assert "***" in str(caught.value)
+    assert "s3cret" not in str(caught.value)
 
 
 async def test_a_helper_that_takes_too_long_is_killed_with_all_it_started(
