@@ -12,7 +12,8 @@ Rules.
   first byte (S076), whatever the answer of the message itself takes.
 - The session lives in the endpoint and dies with the stream: its end, and an endpoint that is not known any more, break
   the wire.
-- A POST's own body says nothing; every message comes over the stream.
+- Every message comes over the stream, and a POST's own body says nothing, unless it is the answer that is waited for:
+  servers of the newer transport behind an older address do that. It is taken, and noted.
 - `send` lasts as long as its POST and concerns one frame alone, so `is_exchange` is true: servers exist that answer the
   POST only after the message was carried out, and a caller must not wait for that when its answer has come.
 - The transport belongs to the legacy era (spec_client 6). A modern probe is answered here, as a server of that age
@@ -39,6 +40,7 @@ from mcp_actors.errors import (
     TransportClosed,
     TransportError,
 )
+from mcp_actors.protocol.jsonrpc import ABSENT, decode_envelope
 from mcp_actors.protocol.refusals import read_refusal
 from mcp_actors.protocol.sse import SseParser
 from mcp_actors.protocol.types import Refusal
@@ -64,9 +66,9 @@ __all__ = ["REQUEST_SECONDS", "SseTransport", "request_seconds", "resolve_endpoi
 # A POST's first byte; what the clients that made these servers popular wait (S073, S076).
 REQUEST_SECONDS: Final = 60.0
 MAX_ENDPOINT_BYTES: Final = 8192
-# Bytes and seconds spent on the ignored body of a POST, for the connection's sake.
-MAX_IGNORED_BYTES: Final = 64 * 1024
-IGNORE_SECONDS: Final = 1.0
+# Bytes and seconds spent on the body of a POST, which says nothing as a rule, for the connection's sake.
+MAX_RECEIPT_BYTES: Final = 256 * 1024
+RECEIPT_SECONDS: Final = 1.0
 MAX_NOTES: Final = 8
 # The endpoint holds the session: whoever does not know it any more has lost that.
 LOST_STATUSES: Final = frozenset({404, 410})
@@ -265,7 +267,7 @@ class SseTransport:
             sink.answering(frame)
         try:
             if is_success(answer.status):
-                await answer.read_start(MAX_IGNORED_BYTES, IGNORE_SECONDS)
+                self._take_receipt(frame, sink, await answer.read_start(MAX_RECEIPT_BYTES, RECEIPT_SECONDS))
             elif answer.status in LOST_STATUSES:
                 reason = f"{place_of(poster.url)} does not know this session any more: HTTP {answer.status}"
                 self._end(TransportBroken(reason=reason, http_status=answer.status))
@@ -276,6 +278,18 @@ class SseTransport:
                 self._note_once(f"{frame.method or 'an answer of ours'} was refused: HTTP {answer.status}")
         finally:
             await answer.aclose()
+
+    def _take_receipt(self, frame: Frame, sink: Sink, body: bytes) -> None:
+        """Look whether the body of a POST is the answer to its request."""
+        if frame.request_id is None or not sink.is_waiting(frame.request_id):
+            return
+        try:
+            envelope = decode_envelope(body)
+        except RemoteProtocolError:
+            return
+        if envelope.id == frame.request_id and envelope.method is ABSENT:
+            self._note_once("answers come in the body of the POST, not over the stream")
+            sink.deliver(body)
 
     async def _request(self, frame: Frame, poster: HttpClient) -> HttpAnswer:
         headers = [

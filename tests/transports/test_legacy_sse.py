@@ -274,6 +274,46 @@ async def test_answer_before_receipt():
         calls.cancel_scope.cancel()
 
 
+@pytest.mark.parametrize(
+    ("body", "is_taken"),
+    [
+        (b'{"jsonrpc":"2.0","id":1,"result":{}}', True),
+        (b' {"id":1,"error":{"code":-32000,"message":"no"}}\n', True),
+        (b'{"jsonrpc":"2.0","id":2,"result":{}}', False),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping"}', False),
+        (b'{"status":"accepted"}', False),
+        (b"Accepted", False),
+        (b"", False),
+        (b'{"jsonrpc":"2.0","id":1,"result":{}', False),
+    ],
+)
+@pytest.mark.parametrize("status", [200, 202])
+async def test_an_answer_in_the_body_of_its_post_is_taken(status, body, is_taken):
+    """With a note; whatever else stands there is nobody's message, and the stream is waited for."""
+    async with open_rig(echoes=False, receipt=Reply(status, [], [body])) as rig:
+        await rig.ask(request())
+
+        assert rig.sink.delivered == ([body] if is_taken else [])
+        assert [note[:24] for note in rig.transport.diagnostics().notes] == ["answers come in the body"] * is_taken
+        assert rig.sink.lost == rig.sink.refused == []
+
+
+async def test_a_body_that_repeats_what_the_stream_said_is_not_taken():
+    """Nobody waits for it any more."""
+    answer = b'{"jsonrpc":"2.0","id":1,"result":{}}'
+    feed, pouring = trio.open_memory_channel(1)
+    async with open_rig(echoes=False, receipt=Reply(200, [], [pouring])) as rig:
+        async with trio.open_nursery() as calls:
+            calls.start_soon(rig.ask, request())
+            await rig.peer.until(lambda peer: len(peer.asked) == 2)
+            rig.server.say(event(answer))
+            await rig.sink.until(lambda sink: len(sink.delivered) == 1)
+            feed.send_nowait(answer)
+            feed.close()
+
+        assert rig.sink.delivered == [answer]
+
+
 @pytest.mark.parametrize("status", [400, 401, 413, 429, 500])
 async def test_post_refused(status):
     """A refused request is told with its status; a refused notification is noted; the wire goes on."""
