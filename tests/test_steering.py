@@ -236,3 +236,17 @@ async def test_a_deadline_holds_while_progress_is_being_told(autojump_clock: obj
 
     assert took == pytest.approx(5, abs=0.1)
     assert len(server.seen("notifications/cancelled")) == 1
+
+
+@pytest.mark.parametrize("timeout", [0.0, -1e-9, -1.0])
+@pytest.mark.parametrize("start", ["connected", "connecting"])
+async def test_a_call_without_time_left_is_too_slow(start: str, timeout: float, autojump_clock: object) -> None:
+    """S199: what is left of a caller's own deadline may be less than nothing, be its server up or on its way."""
+    server = echo_server()
+
+    async with open_runtime([spec("one", server)], settings=SETTINGS) as runtime:
+        await runtime.wait_ready()
+        if start == "connecting":
+            await bring(runtime, server, start)
+        with pytest.raises(trio.TooSlowError):
+            await runtime.call_tool("one.slow", {"seconds": 9}, timeout=timeout)

@@ -264,7 +264,7 @@ class Runtime:
         if timeout is None:
             return await work(), None
         begun = trio.current_time()
-        with trio.move_on_after(timeout):
+        with trio.move_on_after(max(timeout, 0.0)):  # what is left of a deadline may be less than nothing
             done = await work()
             return done, timeout - (trio.current_time() - begun)
         pending = [f"{status.name} ({status.reason})" for status in self.status().values() if not status.is_settled]
