@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import html
 import json
 import re
 from typing import TYPE_CHECKING, Final
@@ -178,6 +177,8 @@ def _spellings(secret: str) -> tuple[str, ...]:
     """As it is, and as it stands in a URL, a form, HTML and the JSON of those who escape more than they must."""
     if _PLAIN.fullmatch(secret):
         return (secret,)
+    import html  # with a table of all that HTML can write, which few secrets need
+
     escaped = json.dumps(secret)[1:-1]
     return (
         *(secret, quote(secret, safe=""), quote(secret), quote_plus(secret), html.escape(secret)),

@@ -46,8 +46,8 @@ class Outbox:
     _unread: int = 0
     # Whether `flush` was asked for and will be called.
     _has_asked: bool = False
-    # Senders that wait for room.
-    _crowd: trio.lowlevel.ParkingLot = field(factory=trio.lowlevel.ParkingLot, repr=False)
+    # Senders that wait for room; None: nobody ever had to.
+    _crowd: trio.lowlevel.ParkingLot | None = field(default=None, repr=False)
     _is_closed: bool = False
     # Whether the peer closed its end.
     is_broken: bool = False
@@ -82,6 +82,7 @@ class Outbox:
                 self._ask()
             return not self.is_broken
         while self.is_full:
+            self._crowd = self._crowd or trio.lowlevel.ParkingLot()
             await self._crowd.park()
         if self._is_closed:
             return False
@@ -98,7 +99,7 @@ class Outbox:
         written = self._write(self._rest) if self._rest else 0
         self._rest = self._rest[written:]
         self._backlog -= written
-        if self._backlog <= MAX_BACKLOG:
+        if self._crowd is not None and not self.is_full:
             self._crowd.unpark_all()
         self._has_asked = self._backlog > 0
         return self._has_asked
@@ -126,7 +127,8 @@ class Outbox:
         self._frames.clear()
         self._rest = memoryview(b"")
         self._backlog = 0
-        self._crowd.unpark_all()
+        if self._crowd is not None:
+            self._crowd.unpark_all()
 
     def _ask(self) -> None:
         if not self._has_asked:

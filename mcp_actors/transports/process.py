@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import trio
@@ -90,15 +91,14 @@ class Child:
 
     def hear(self, fd: int, take: Callable[[bytes], object]) -> None:
         """From now on, give `take` what comes out of one of the outputs, until that ends. Must not block or raise."""
+        self.selector.on_readable(fd, partial(self._hear, fd, take))
 
-        async def step() -> None:
-            chunk = read_now(fd, PIPE_BYTES)
-            if chunk:
-                take(chunk)
-            elif chunk is not None:
-                self.selector.forget(fd)
-
-        self.selector.on_readable(fd, step)
+    async def _hear(self, fd: int, take: Callable[[bytes], object]) -> None:
+        chunk = read_now(fd, PIPE_BYTES)
+        if chunk:
+            take(chunk)
+        elif chunk is not None:
+            self.selector.forget(fd)
 
     async def hear_out(self) -> None:
         """Wait until both outputs have ended, of what the selector has. Cancellation: safe."""

@@ -101,7 +101,7 @@ class StdioTransport:
     _said: tuple[str, ...] | None = field(default=None, init=False, repr=False)
     _noise: LastLines = field(init=False, repr=False)
     _noise_count: int = field(default=0, init=False)
-    _notes: list[str] = field(factory=list, init=False, repr=False)
+    _notes: tuple[str, ...] = field(default=(), init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         if not isinstance(self.spec.target, StdioTarget):
@@ -186,7 +186,7 @@ class StdioTransport:
             noise_count=self._noise_count,
             noise_tail=self._noise.tail(),
             endpoint=self._target.command,
-            notes=tuple(self._notes),
+            notes=self._notes,
         )
 
     # ── birth ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -337,6 +337,6 @@ class StdioTransport:
         # What it wrote at the very end may not have been read yet.
         self._hear(read_now(child.stderr, PIPE_BYTES) or b"")
         if not child.is_gone():
-            self._notes.append(f"process group {child.pid} outlived SIGKILL")
+            self._notes = (f"process group {child.pid} outlived SIGKILL",)
         elif self.journal is not None:
             self.journal.forget(child.pid)

@@ -9,7 +9,6 @@ Rule 4: nor a secret that the child was given (S352).
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from attrs import field
@@ -41,9 +40,8 @@ class LastLines:
 
     # What is starred in them, longest first.
     secrets: tuple[str, ...] = field(default=(), repr=False)
-
     # Oldest first.
-    _lines: deque[str] = field(factory=lambda: deque[str](maxlen=MAX_LINES), repr=False)
+    _lines: tuple[str, ...] = field(default=(), repr=False)
     # The line that has not ended yet, cut.
     _open: bytes = field(default=b"", repr=False)
 
@@ -53,17 +51,17 @@ class LastLines:
         ended[0] = self._open + ended[0][: _MAX_LINE_BYTES - len(self._open)]
         self._open = ended.pop()[:_MAX_LINE_BYTES]
         fresh = [line for line in map(self._shown, ended[-MAX_LINES:]) if line]
-        self._lines.extend(fresh)
+        self._lines = (*self._lines, *fresh)[-MAX_LINES:]
         return fresh
 
     def add(self, raw: bytes) -> None:
         """Take one whole line."""
-        self._lines.append(self._shown(raw))
+        self._lines = (*self._lines, self._shown(raw))[-MAX_LINES:]
 
     def tail(self) -> tuple[str, ...]:
         """The kept lines and the open one, oldest first."""
         last = self._shown(self._open) if self._open else ""
-        return (*self._lines, last) if last else tuple(self._lines)
+        return (*self._lines, last) if last else self._lines
 
     def _shown(self, raw: bytes) -> str:
         return clean_line(raw, self.secrets)
