@@ -13,13 +13,15 @@ from scripted_fleet import PERMANENT, echo_server, spec
 
 from mcp_actors.actors.lifecycle import Phase, ServerState
 from mcp_actors.config.settings import Settings
-from mcp_actors.errors import ActorGone, McpActorsError, UnknownServer
+from mcp_actors.errors import ActorGone, ConfigError, McpActorsError, UnknownServer
+from mcp_actors.fleet.configured import Configured
 from mcp_actors.runtime import open_runtime
 from mcp_actors.testing.scripted import LEGACY_REVISIONS, MODERN_REVISIONS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from mcp_actors.config.specs import ServerSpec
     from mcp_actors.fleet.running import Runtime
 
 SETTINGS = Settings()
@@ -172,6 +174,33 @@ async def test_a_server_that_is_taken_back_at_once_is_no_mistake(how: str, autoj
 
     assert (tuple(status), text) == (("one",), "still here")
     assert status["one"].generation == (1 if how == "add" else 1 + TRIES)
+
+
+@pytest.mark.parametrize("broken", [1, 2])
+async def test_a_server_that_cannot_be_changed_costs_no_other(
+    broken: int, autojump_clock: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S038: what fails for some of the servers is told to who asked; the others are changed, and the runtime lives."""
+    server, admit, asked = echo_server(), Configured.admit, []
+
+    def refuse(self: Configured, wanted: ServerSpec) -> ServerSpec:
+        if wanted.call_timeout == 99.0 and wanted in asked:  # read well, and then it cannot be begun
+            raise ConfigError(server=wanted.name, reason="cannot be run")
+        asked.append(wanted)
+        return admit(self, wanted)
+
+    monkeypatch.setattr(Configured, "admit", refuse)
+    old = [spec(f"s{number}", server) for number in range(4)]
+    async with open_runtime(old, settings=SETTINGS) as runtime:
+        await runtime.wait_ready()
+        changed = [evolve(each, call_timeout=99.0 if at < broken else 9.0) for at, each in enumerate(old)]
+        with pytest.raises(ConfigError, match="cannot be run"):
+            await runtime.apply(evolve(runtime.configured.loaded, specs=tuple(changed)))
+        await runtime.wait_ready(["s2", "s3"])
+        generations = {name: status.generation for name, status in runtime.status().items()}
+        text = (await runtime.call_tool("s3.echo", {"text": "still here"})).text
+
+    assert (generations["s2"], generations["s3"], text) == (2, 2, "still here")
 
 
 # ── many at once ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -187,19 +187,30 @@ class Supervisor:
         return None
 
     async def _apply(self, wanted: ApplySpecs) -> None:
+        """Change all that is to change, each for itself. Raises the first error, when all others are done."""
+        failed: list[McpActorsError] = []
+
+        async def fulfil(name: str, drain: float = 0.0) -> None:
+            try:
+                await self._fulfil(name, drain)
+            except McpActorsError as error:
+                failed.append(error)
+
         await self._registry.tell(Reorder(wanted.order))
         async with trio.open_nursery() as changing:
             for name in wanted.removed:
                 if name in self._children:
-                    changing.start_soon(self._fulfil, name)
+                    changing.start_soon(fulfil, name)
                 else:
                     self._wishes.pop(name, None)
             for spec in wanted.put:
                 if spec.name in self._children:
-                    changing.start_soon(self._fulfil, spec.name, wanted.drain)
+                    changing.start_soon(fulfil, spec.name, wanted.drain)
             for spec in wanted.put:  # new ones queue in order
                 if spec.name not in self._children:
-                    await self._fulfil(spec.name)
+                    await fulfil(spec.name)
+        if failed:
+            raise failed[0]
 
     async def _fulfil(self, name: str, drain: float = 0.0) -> None:
         """Carry out the newest wish for this name (rule 4)."""
