@@ -42,7 +42,8 @@ BIG_PIPE_BYTES: Final = 256 * 1024
 class Child:
     """A child and its process group. Owned by one task; `wait` is never entered twice at once."""
 
-    _popen: subprocess.Popen[bytes]
+    # Not shown: it shows the arguments, which may hold a key (S352).
+    _popen: subprocess.Popen[bytes] = field(repr=False)
     # Becomes readable when the child ends.
     _end: int
     # Our ends, non-blocking; -1 once closed.

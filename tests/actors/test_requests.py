@@ -24,7 +24,6 @@ async def test_a_fresh_answer_is_kept_and_a_notification_wipes_it_out(autojump_c
         await runtime.wait_ready()
         lib = runtime.server("lib")
         async with lib.watch_resource("note://one") as changes:
-            await trio.sleep(0.1)
             for uri in ("note://one", "note://one", "note://two"):
                 await lib.read_resource(uri)
             kept = len(server.seen("resources/read"))

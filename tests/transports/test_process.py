@@ -195,3 +195,13 @@ def test_child_whose_end_cannot_be_watched_is_ended(what, monkeypatch) -> None:
     monkeypatch.setattr(spawning, what, refuse)
     with nobody_left(), pytest.raises(OSError, match="Too many open files"):
         start("/bin/cat")
+
+
+async def test_child_shows_none_of_its_arguments() -> None:
+    """An argument may be a key, and what a child shows of itself may stand in a log (S352)."""
+    child = start("/bin/sh", "-c", "exit 0", "--api-key", "canary-1234")
+    await child.wait()
+    shown = repr(child)
+    child.close()
+
+    assert "canary" not in shown
