@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import subprocess
 import sys
@@ -122,3 +123,24 @@ def test_the_list_of_what_goes_wrong_has_its_questions() -> None:
     words = ("does not connect", "MCP_DEBUG", "no tools", "underscore", "${VAR}", "MCP_TIMEOUT", "MCP_TOOL_TIMEOUT")
     assert [word for word in words if word not in page] == []
     assert "docs/troubleshooting.rst" in (ROOT / "README.md").read_text("utf-8")
+
+
+RULE_NAMES = re.compile(r"\b(?:S\d{3}|[A-H]\d{2}|faults? \d+|spec_client \d+(?:\.\d+)?)\b")
+
+
+@pytest.mark.parametrize("tree", ["mcp_actors", "tests"])
+def test_every_rule_that_is_cited_can_be_looked_up(tree: str) -> None:
+    """Each name of a rule in the sources stands, with what it says, on the page of the rules."""
+    known: set[str] = set()
+    for table in (ROOT / "docs" / "reference").glob("rules_*.csv"):
+        with table.open(encoding="utf-8", newline="") as lines:
+            known |= {rule for rule, text in csv.reader(lines) if text}
+
+    cited = {
+        name.replace("faults", "fault"): path.relative_to(ROOT)
+        for path in sorted((ROOT / tree).rglob("*.py"))
+        for name in RULE_NAMES.findall(path.read_text("utf-8"))
+    }
+
+    assert len(cited) > 300
+    assert {name: path for name, path in cited.items() if name not in known} == {}

@@ -1,7 +1,7 @@
 """Owns the second phase of loading: sources that come over a network and may be late, such as an account's connectors.
 
 What this is not: the first phase. What files define has been connecting since before the first byte was asked for
-here; a source that is slow, broken or hostile costs only itself, and leaves a problem (issue 4 point 1).
+here; a source that is slow, broken or hostile costs only itself, and leaves a problem.
 """
 
 from __future__ import annotations

@@ -139,7 +139,7 @@ class Offer:
         """
         views = (await self.listing()).views
         if name not in views and self._is_down(name):
-            # A model knows it from an earlier list: "no such tool" would be wrong (field 14).
+            # A model knows it from an earlier list: "no such tool" would be wrong.
             with suppress(UnknownTool):
                 await self._runtime.find_tool(name)
             views = (await self.listing()).views

@@ -25,7 +25,7 @@ def unavailable(servers: Mapping[str, ServerStatus]) -> dict[str, str]:
         servers: name -> status. What a person switched off is not missed, and left out.
 
     Source:
-        S331, S418; field 14, 21, 53 and 60: "unavailable, because", never "no such tool".
+        S331, S418. A model reads "unavailable, because", never "no such tool".
     """
     return {name: _told(status) for name, status in servers.items() if _is_missed(status)}
 
