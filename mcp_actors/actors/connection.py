@@ -1,4 +1,4 @@
-"""Owns the actor for one server: one life, from the opened transport to its end.
+"""Owns one life of a server, from the opened transport to its end.
 
 What this is not: a judge of MCP (`protocol.session` is), nor of its own death (`child` and `restarts` are).
 

@@ -1,6 +1,6 @@
 """Owns the public states of a server, their transitions as one table, and the published `ServerStatus`.
 
-What this is not: the decision to restart (`restarts`), nor the task that lives through the states (`supervisor`).
+What this is not: the decision to restart (`restarts`), nor the task that lives through the states (`child`).
 
 Theory. Five public states (S096) say what a user may expect; the phase says what is being done about it, and the reason
 code says why. A state without a reason is a bug: every status carries one.

@@ -1,6 +1,6 @@
 """Owns the decision what to do with a child that ended: restart after a backoff, park, or leave it.
 
-What this is not: the doing (`supervisor`). Time and chance are arguments.
+What this is not: the doing (`child`). Time and chance are arguments.
 
 Rules.
 
