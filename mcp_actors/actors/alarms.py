@@ -11,10 +11,11 @@ Rules.
 
 from __future__ import annotations
 
-import math
 from typing import Protocol
 
 import trio
+
+from mcp_actors.actors.agenda import Agenda
 
 __all__ = ["Alarms", "Sleeper"]
 
@@ -30,27 +31,26 @@ class Alarms:
     """Wakes each who asked for it, once, at its moment on trio's clock. `run` is its task."""
 
     def __init__(self) -> None:
-        # Who is to be woken -> when.
-        self._moments: dict[Sleeper, float] = {}
+        # Who is to be woken, and when.
+        self._agenda: Agenda[Sleeper] = Agenda()
         # Ends when the first of them has come.
         self._sleep = trio.CancelScope()
 
     def set(self, sleeper: Sleeper, moment: float) -> None:
         """Wake it then, and not when it wanted before."""
-        self._moments[sleeper] = moment
+        self._agenda.set(sleeper, moment)
         if moment < self._sleep.deadline:
             self._sleep.deadline = moment
 
     def drop(self, sleeper: Sleeper) -> None:
         """Wake it no more."""
-        self._moments.pop(sleeper, None)
+        self._agenda.drop(sleeper)
 
     async def run(self) -> None:
         """Wake whoever asked for it. Runs until cancelled."""
         while True:
-            with trio.CancelScope(deadline=min(self._moments.values(), default=math.inf)) as self._sleep:
+            with trio.CancelScope(deadline=self._agenda.first) as self._sleep:
                 await trio.sleep_forever()
             now = trio.current_time()
-            for sleeper in [sleeper for sleeper, moment in self._moments.items() if moment <= now]:
-                del self._moments[sleeper]
+            for sleeper in self._agenda.take(now):
                 sleeper.wake(now)

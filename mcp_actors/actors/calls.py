@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 import trio
 from attrs import evolve
 
+from mcp_actors.actors.agenda import Agenda
 from mcp_actors.actors.slots import SendAgain, Slot
 from mcp_actors.errors import McpActorsError
 
@@ -62,6 +63,8 @@ class Calls:
         self._post = post
         # Waiting callers by request id; the session knows them too, this is for deadlines and exchanges.
         self._slots: dict[RequestId, Slot] = {}
+        # When each of them is looked at. The newest are not in it before the next look; most calls are over by then.
+        self._agenda: Agenda[RequestId] = Agenda()
         # When deadlines are looked at next: no later than the first of them.
         self._looks_at = math.inf
         # Why there will be no answers any more; None while there may be.
@@ -102,10 +105,11 @@ class Calls:
         is_resend: bool,
     ) -> bytes:
         while self._gate is not None:
-            with trio.move_on_at(slot.deadline) as limit:
+            with trio.move_on_at(slot.clocks.next_deadline):
                 await self._gate.wait()
-            if limit.cancelled_caught:
-                raise trio.TooSlowError("the queue clock ran out: the server's session was being renewed")
+            clock = slot.clocks.expired(trio.current_time())
+            if clock is not None:
+                raise trio.TooSlowError(f"the {clock} clock ran out: the server's session was being renewed")
         if self._error is not None:
             raise evolve(self._error)
         frame = self._session.request(
@@ -120,10 +124,11 @@ class Calls:
                 self._nursery.start_soon(self._run_exchange, frame, slot)
             else:
                 await self._transport.send(frame)
-                slot.is_sent = True
+                self._note_sent(request_id, slot)
             return await slot.wait(on_progress)
         finally:
             del self._slots[request_id]
+            self._agenda.drop(request_id)
             if slot.is_open:
                 self._withdraw(request_id, slot, "cancelled by the caller")
 
@@ -146,7 +151,7 @@ class Calls:
             self._nursery.start_soon(self._run_exchange, frame, slot)
         else:
             await self._transport.send(frame)
-            slot.is_sent = True
+            slot.sent(trio.current_time())
 
     def withdraw(self, slot: OpenSlot) -> None:
         """Give up on what was begun; the slot is not told."""
@@ -168,12 +173,21 @@ class Calls:
         with trio.CancelScope() as slot.exchange:
             if frame.request_id is None or not self._session.is_waiting(frame.request_id):
                 return  # failed or withdrawn before it began
-            slot.is_sent = self._transport.is_exchange
+            if self._transport.is_exchange:
+                self._note_sent(frame.request_id, slot)
             try:
                 await self._transport.send(frame)
-                slot.is_sent = True
             except McpActorsError as error:
                 slot.fail(error)
+                return
+            if slot.sent_at is None:
+                self._note_sent(frame.request_id, slot)
+
+    def _note_sent(self, request_id: RequestId, slot: Slot) -> None:
+        """Learn that the transport has it: only now the server can be slow."""
+        slot.sent(trio.current_time())
+        if request_id in self._agenda:  # it was looked at while it waited for room
+            self._move(request_id, slot)
 
     def watch_for(self, deadline: float | None) -> None:
         """Look at the deadlines no later than this."""
@@ -182,9 +196,12 @@ class Calls:
             self._alarms.set(self, deadline)
 
     def _first_deadline(self) -> float:
-        first = min((slot.deadline for slot in self._slots.values()), default=math.inf)
+        for request_id, slot in reversed(self._slots.items()):
+            if request_id in self._agenda:  # so are those that came before it
+                break
+            self._agenda.set(request_id, slot.deadline)
         handshake = self._session.next_deadline
-        return first if handshake is None else min(first, handshake)
+        return self._agenda.first if handshake is None else min(self._agenda.first, handshake)
 
     def wake(self, now: float) -> None:
         """Look at the deadlines: the first that was watched for has come. What it was for may be over long since."""
@@ -202,16 +219,15 @@ class Calls:
         now = trio.current_time()
         self._session.receive_timeout(now)
         self._react()
-        for request_id, slot in list(self._slots.items()):
-            if slot.deadline <= now:
-                self._look_at(request_id, slot, now)
+        for request_id in self._agenda.take(now):
+            self._look_at(request_id, self._slots[request_id], now)
         self._watch()
 
     def _look_at(self, request_id: RequestId, slot: Slot, now: float) -> None:
         """Fail the call if one of its clocks has run out; else look again when the next one may."""
         clock = slot.clocks.expired(now)
         if clock is None:
-            slot.deadline = slot.clocks.next_deadline
+            self._move(request_id, slot)
             return
         # Not looked at again: its caller may be busy with progress for a while before it takes the slot away.
         slot.deadline = math.inf
@@ -219,19 +235,25 @@ class Calls:
         slot.fail(trio.TooSlowError("; meanwhile ".join((text, *self.faults_since(slot.begun_at)))))
         self._withdraw(request_id, slot, f"the {clock} clock ran out")
 
+    def _move(self, request_id: RequestId, slot: Slot) -> None:
+        """Look at the call when the next of its clocks may run out."""
+        slot.deadline = slot.clocks.next_deadline
+        if request_id in self._slots:
+            self._agenda.set(request_id, slot.deadline)
+            self.watch_for(slot.deadline)
+
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Stop the clocks of the calls in flight while the block runs: a person is asked (S202, field pain 42)."""
-        slots = list(self._slots.values())
-        for slot in slots:
+        slots = list(self._slots.items())
+        for _, slot in slots:
             slot.clocks.pause(trio.current_time())
         try:
             yield
         finally:
-            for slot in slots:
+            for request_id, slot in slots:
                 slot.clocks.resume(trio.current_time())
-                slot.deadline = slot.clocks.next_deadline
-                self.watch_for(slot.deadline)
+                self._move(request_id, slot)
 
     def note_first_byte(self, request_id: RequestId | None) -> None:
         """Learn that the first byte of an answer has come: its clock stops."""
@@ -244,7 +266,7 @@ class Calls:
         if slot.exchange is not None:
             slot.exchange.cancel()
         cancel = self._session.cancel(request_id, reason)
-        if cancel is not None and slot.is_sent:
+        if cancel is not None and slot.sent_at is not None:
             self._post(cancel)
 
     def note_fault(self, text: str) -> None:

@@ -54,7 +54,7 @@ class Slot:
         "begun_at",
         "deadline",
         "exchange",
-        "is_sent",
+        "sent_at",
     )
 
     def __init__(self, now: float = 0.0, timeouts: CallTimeouts = UNLIMITED) -> None:
@@ -65,8 +65,8 @@ class Slot:
         self._clocks: CallClocks | CallTimeouts = timeouts
         # The running exchange, or wait for room on the wire; cancelled when nobody waits any more.
         self.exchange: trio.CancelScope | None = None
-        # Whether the server may have seen the request.
-        self.is_sent = False
+        # When the transport had the request: from then on the server may have seen it. None before.
+        self.sent_at: float | None = None
         self._result: bytes | None = None
         self._error: BaseException | None = None
         self._progress: Progress | None = None
@@ -84,9 +84,15 @@ class Slot:
         """The clocks of this call; made when first asked for."""
         if not isinstance(self._clocks, CallClocks):
             self._clocks = CallClocks(self._clocks, self.begun_at)
-            if self.is_sent:
-                self._clocks.sent(self.begun_at)
+            if self.sent_at is not None:
+                self._clocks.sent(self.sent_at)
         return self._clocks
+
+    def sent(self, now: float) -> None:
+        """Learn that the transport has the request: the silence of the server counts from now (S076, S201)."""
+        self.sent_at = now
+        if isinstance(self._clocks, CallClocks):
+            self._clocks.sent(now)
 
     def fill(self, result: bytes) -> None:
         """Give the answer and wake the caller."""
