@@ -22,6 +22,7 @@
     │   ├── UnknownServer · UnknownTool · UnknownPrompt   with the nearest names
     │   ├── ServerNotReady                current state, reason, what to do
     │   ├── ElicitationDeclined
+    │   ├── NotWatched                    the server does not tell when a resource changes
     │   └── TaskEnded                     cancelled or forgotten by the server
     └── ActorError
         ├── ActorGone                     mailbox closed; .cause is why
@@ -60,6 +61,7 @@ __all__ = [
     "LocalProtocolError",
     "MailboxFull",
     "McpActorsError",
+    "NotWatched",
     "ProtocolError",
     "RemoteProtocolError",
     "RpcError",
@@ -324,6 +326,17 @@ class ElicitationDeclined(CallError):
 
     def describe(self) -> str:
         return f"the server asked for input and the answer was {self.action}"
+
+
+@define(eq=False, kw_only=True, str=False, slots=False)
+class NotWatched(CallError):
+    """The server does not tell when the resource `uri` changes, though it was asked to; read it again now and then."""
+
+    uri: str
+    reason: str
+
+    def describe(self) -> str:
+        return f"changes of {_shown(self.uri)} are not told: {self.reason}"
 
 
 @define(eq=False, kw_only=True, str=False, slots=False)

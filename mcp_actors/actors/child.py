@@ -206,7 +206,7 @@ class Child:
             queue_seconds=opened - queued,
             connect_seconds=ready - opened,
         )
-        with connection.lists:
+        try:
             await connection.lists.fetch()
             self.connection = connection
             await self._tell(
@@ -219,6 +219,8 @@ class Child:
                 list_seconds=trio.current_time() - ready,
             )
             await connection.lists.keep_fresh()
+        finally:
+            connection.lists.end()
 
     async def _rest(self, end: Exit) -> None:
         """Do what is decided about an end: wait out the backoff, or wait to be called."""

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.protocol.clocks import CallTimeouts
     from mcp_actors.protocol.events import Event
+    from mcp_actors.protocol.listening import ListenFilter
     from mcp_actors.protocol.types import ServerInfo
     from mcp_actors.transports.base import Transport
 
@@ -139,7 +140,7 @@ class Connection:
             wire, info = await self._open_wire(Era.LEGACY)
             assert info is not None, "a pinned era is not probed"
         self.info = info
-        await self.listening.begin(life, wire, info)
+        await self.listening.begin(life, wire, info, self.lists)
         if wire.transport.kind in PINGED and info.era is Era.LEGACY:
             pace = {"interval": self._settings.ping_interval, "timeout": self._settings.ping_timeout}
             life.start_soon(partial(keep_pinging, wire, self._strikes, **pace))
@@ -201,9 +202,9 @@ class Connection:
             self._is_renewing = True
             self._life.start_soon(self._renew, self._wire)
 
-    def listens(self, slot: Slot) -> None:
-        """From now on nothing is missed; what changed before is fetched."""
-        self.listening.acknowledged(slot, self.lists)
+    def listens(self, slot: Slot, honoured: ListenFilter) -> None:
+        """From now on nothing of what is honoured is missed; what changed before is fetched."""
+        self.listening.acknowledged(slot, honoured)
 
     def heard(self, event: Event[Slot]) -> None:
         """Pass on log messages, and that a page is done; nobody here waits for more."""

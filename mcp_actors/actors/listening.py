@@ -7,9 +7,11 @@ Rules.
 1. One facade for both eras (F01, F04): `watch` a URI; modern servers get one ``subscriptions/listen`` for everything,
    legacy ones a ``resources/subscribe`` for each URI, again after every renewal (A10).
 2. A subscription that ends is asked for again, later each time; afterwards everything is fetched again (F02, F03).
-3. Who begins to watch waits until the server has answered, so that nothing is missed from then on (F01); where it was
+3. What a server does not tell of, though it was asked to, is no silence: who watches a resource gets `NotWatched`, for
+   as long as that holds, and of a list the status warns (F01; spec_client 7.8).
+4. Who begins to watch waits until the server has answered, so that nothing is missed from then on (F01); where it was
    lost meanwhile, and so something may have been, the watcher is told of its URI.
-4. A watcher holds up nobody: it keeps which URIs changed, not how often. What it keeps is bounded (invariant 5): of too
+5. A watcher holds up nobody: it keeps which URIs changed, not how often. What it keeps is bounded (invariant 5): of too
    many URIs it knows only that something changed, of too many log messages it loses the oldest.
 """
 
@@ -20,7 +22,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 import trio
-from attrs import field
+from attrs import evolve, field
 
 from mcp_actors.actors.bell import Bell
 from mcp_actors.actors.subscriber import Subscriber, ask_for_level
@@ -30,11 +32,12 @@ from mcp_actors.protocol.listening import ListenFilter, covers_uri
 from mcp_actors.values import define
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from mcp_actors.actors.lists import Lists
     from mcp_actors.actors.slots import Slot
     from mcp_actors.actors.wire import Wire
+    from mcp_actors.errors import NotWatched
     from mcp_actors.protocol.events import LogReceived
     from mcp_actors.protocol.types import ServerInfo
 
@@ -61,6 +64,8 @@ class ResourceWatcher:
     _changed: dict[str, None] = field(factory=dict, init=False)
     # Characters in `_changed`.
     _chars: int = field(default=0, init=False)
+    # Why the server does not tell of it; None: it does, as far as is known.
+    _refusal: NotWatched | None = field(default=None, init=False)
     _bell: Bell = field(factory=Bell, init=False)
 
     def missed(self) -> None:
@@ -77,16 +82,36 @@ class ResourceWatcher:
             self._chars += len(uri)
         self._bell.ring()
 
+    def judge(self, refusal: NotWatched | None) -> None:
+        """Learn whether the server tells of it; None: it does."""
+        self._refusal = refusal
+        if refusal is not None:
+            self._bell.ring()
+
     def end(self) -> None:
         """Learn that nothing more will come; what was noticed can still be read."""
+        self._refusal = None
         self._bell.end()
+
+    def check(self) -> None:
+        """Raise `NotWatched` if the server does not tell of it."""
+        if self._refusal is not None:
+            raise evolve(self._refusal)  # a raised exception collects tracebacks
 
     def __aiter__(self) -> ResourceWatcher:
         return self
 
     async def __anext__(self) -> str:
-        """Wait for the next change; the iteration ends when the server is gone for good. Cancellation: safe."""
+        """Wait for the next change; the iteration ends when the server is gone for good.
+
+        Raises:
+            NotWatched: the server does not tell of it, for now at least: iterating again asks whether it does.
+
+        Cancellation:
+            Safe.
+        """
         while not self._changed:
+            self.check()
             await self._bell.wait()
         uri = next(iter(self._changed))
         del self._changed[uri]
@@ -227,21 +252,22 @@ class Listening:
                 for watcher in watchers:
                     watcher.notice(uri)
 
-    async def begin(self, life: trio.Nursery, wire: Wire, info: ServerInfo) -> None:
+    async def begin(self, life: trio.Nursery, wire: Wire, info: ServerInfo, lists: Lists) -> None:
         """Ask this server for what is wanted, and again whenever that changes. Waits for no answer."""
         self._miss()
-        self._subscriber = Subscriber(self, life, wire, info)
+        self._subscriber = Subscriber(self, life, wire, info, lists)
         await self._subscriber.begin()
 
-    def acknowledged(self, slot: Slot, lists: Lists) -> None:
-        """Learn that the server listens; whatever changed while nobody did is fetched now (F02)."""
-        if self._subscriber is None or not self._subscriber.acknowledged(slot):
-            return
-        if self._subscriber.has_gap:
-            self._subscriber.has_gap = False
-            lists.mark_all()
-        if self._subscriber.is_current:
-            self.answered()
+    def acknowledged(self, slot: Slot, honoured: ListenFilter) -> None:
+        """Learn that the server listens, and to what; whatever changed while nobody did is fetched now (F02)."""
+        if self._subscriber is not None:
+            self._subscriber.acknowledged(slot, honoured)
+
+    def judge(self, refusals: Mapping[str, NotWatched]) -> None:
+        """Learn what the server does not tell of, URI -> why; it tells of all else that it was asked for."""
+        for uri, watchers in self._watchers.items():
+            for watcher in watchers:
+                watcher.judge(refusals.get(uri))
 
     def answered(self) -> None:
         """Learn that the server was asked for all that is wanted: from now on nothing is missed."""

@@ -31,6 +31,8 @@ from mcp_actors.protocol.mirrored import is_marked, refuse_schema
 from mcp_actors.tools.catalog import tools_from_items
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mcp_actors.actors.connection import Connection
     from mcp_actors.actors.mailbox import Ref
     from mcp_actors.actors.messages import RegistryMessage
@@ -66,7 +68,7 @@ NONE: Final[frozenset[str]] = frozenset()
 
 
 class Lists:
-    """The lists of one connection. The task that lives its life calls `fetch` and then `keep_fresh`, inside a with."""
+    """The lists of one connection. The task that lives its life calls `fetch`, `keep_fresh` and at last `end`."""
 
     def __init__(self, connection: Connection, registry: Ref[RegistryMessage], *, page_timeout: float) -> None:
         self._connection = connection
@@ -81,6 +83,10 @@ class Lists:
         self._begun = self._over = 0
         # Whether nothing is fetched any more.
         self.is_over = False
+        # Kind -> why the server does not tell when that list changes, though it offers to (F01).
+        self._unheard: Mapping[str, str] = {}
+        # Whether the registry was not told yet of one of these.
+        self._is_untold = False
         # Kinds to fetch; all at first.
         self._stale = ALL
         # Whether somebody waits for the next round; then no distance is kept.
@@ -99,21 +105,24 @@ class Lists:
         self._stale = ALL
         self._bell.ring()
 
+    def note_unheard(self, kinds: Mapping[str, str]) -> None:
+        """Learn which lists the server does not tell the changes of, and why; it tells those of all others."""
+        if kinds != self._unheard:
+            self._unheard, self._is_untold = kinds, True
+            self._bell.ring()
+
     @property
     def listing(self) -> Listing:
         """What was listed last."""
         return self._listing
 
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *_: object) -> None:
+    def end(self) -> None:
         """Let those who wait for a refresh go: nothing is fetched any more."""
         self.is_over = True
         self._bell.ring()
 
     async def fetch(self) -> None:
-        """Fetch what is stale and tell the registry.
+        """Fetch what is stale and tell the registry, also where that is nothing.
 
         Raises:
             TransportError: the wire broke meanwhile.
@@ -122,14 +131,14 @@ class Lists:
             S148, S151-S155.
         """
         stale, self._stale = self._stale, NONE
-        self._is_urgent = False
+        self._is_urgent = self._is_untold = False
         self._begun += 1
         try:
             for kind in _KINDS:
                 if kind in stale and self._is_offered(kind):
                     self.failures.pop(kind, None)
                     self._warnings[kind] = await self._replace(kind)
-            warnings = tuple(line for kind in _KINDS for line in self._warnings.get(kind, ()))
+            warnings = tuple(line for kind in _KINDS for line in self._warnings_of(kind))
             if warnings != self._listing.warnings:
                 self._listing = evolve(self._listing, warnings=warnings)
             listed = ServerListed(self._connection.spec.name, self._connection.generation, self._listing)
@@ -137,6 +146,11 @@ class Lists:
         finally:
             self._over = self._begun
             self._bell.ring()
+
+    def _warnings_of(self, kind: str) -> tuple[str, ...]:
+        unheard = self._unheard.get(kind)
+        silence = () if unheard is None else (f"{_KINDS[kind].method}: changes are not told: {unheard}",)
+        return (*self._warnings.get(kind, ()), *silence)
 
     async def keep_fresh(self) -> None:
         """Fetch again after every `mark`. Runs until cancelled.
@@ -147,7 +161,7 @@ class Lists:
         distance = 0.0  # the first change may follow at once
         while True:
             fetched_at = trio.current_time()
-            while not self._stale:
+            while not (self._stale or self._is_untold):
                 await self._bell.wait()
             is_restless = trio.current_time() - fetched_at < 2 * distance
             with trio.CancelScope(deadline=fetched_at + distance):

@@ -16,14 +16,15 @@ import trio
 
 from mcp_actors.actors.bell import Bell
 from mcp_actors.actors.slots import OpenSlot, SendAgain
-from mcp_actors.errors import LocalProtocolError, McpActorsError
+from mcp_actors.errors import LocalProtocolError, McpActorsError, NotWatched
 from mcp_actors.protocol.clocks import CallTimeouts
 from mcp_actors.protocol.features import AskForLevel, NoLevels, StampLevel, plan_log_level
-from mcp_actors.protocol.listening import LISTEN, PROOF, Again, decide_relisten, plan_listening
+from mcp_actors.protocol.listening import LISTEN, NOTHING, PROOF, Again, Never, decide_relisten, plan_listening
 from mcp_actors.protocol.types import Era
 
 if TYPE_CHECKING:
     from mcp_actors.actors.listening import Listening
+    from mcp_actors.actors.lists import Lists
     from mcp_actors.actors.slots import Slot
     from mcp_actors.actors.wire import Wire
     from mcp_actors.protocol.listening import ListenFilter
@@ -34,43 +35,58 @@ __all__ = ["Subscriber", "ask_for_level"]
 logger = logging.getLogger("mcp_actors.connection")
 
 SUBSCRIBE_TIMEOUTS: Final = CallTimeouts(wall=30.0)
+# So many subscriptions in a row that were never acknowledged are told to whoever depends on them; one is asked for on.
+MAX_REFUSED: Final = 3
+LEFT_OUT: Final = "the server leaves it out of our subscription"
+NOT_OFFERED: Final = "the server does not offer resources.subscribe any more"
 
 
 class Subscriber:
     """Asks over one wire; `begin` first, then `again` at every change of what is wanted."""
 
     __slots__ = (
+        "_asked",
         "_before",
         "_bell",
         "_failures",
+        "_has_gap",
         "_info",
         "_is_asking",
         "_is_changed",
         "_is_resend",
         "_life",
+        "_lists",
         "_open",
         "_opened_at",
+        "_refused",
         "_subscribed",
+        "_unheard",
         "_wire",
         "_wishes",
-        "has_gap",
         "is_level_known",
     )
 
-    def __init__(self, wishes: Listening, life: trio.Nursery, wire: Wire, info: ServerInfo) -> None:
+    def __init__(self, wishes: Listening, life: trio.Nursery, wire: Wire, info: ServerInfo, lists: Lists) -> None:
         # What is wanted.
         self._wishes = wishes
         self._life = life
         self._wire = wire
         self._info = info
+        # Fetched anew after a gap.
+        self._lists = lists
         # Whether this wire session knows what log messages are wanted.
         self.is_level_known = False
         # Whether nobody listened for a while: then the next acknowledgement is followed by a fetch.
-        self.has_gap = False
+        self._has_gap = False
+        # URI -> why the server does not tell of it, as far as it was asked.
+        self._unheard: dict[str, NotWatched] = {}
         # Legacy: what this wire session is subscribed to, sorted.
         self._subscribed: tuple[str, ...] = ()
         # Modern: the open ``subscriptions/listen``, since when, and how many were lost in a row before.
         self._open: OpenSlot | None = None
+        # What it asks for, and how many were refused in a row, never acknowledged.
+        self._asked = NOTHING
+        self._refused = 0
         # The one that it follows, heard until the server has acknowledged the open one: so a change misses nothing.
         self._before: OpenSlot | None = None
         self._opened_at = 0.0
@@ -82,11 +98,6 @@ class Subscriber:
         # Whether it has to ask anew; the bell tells it.
         self._is_changed = False
         self._bell = Bell()
-
-    @property
-    def is_current(self) -> bool:
-        """Whether what was asked for last is what is wanted."""
-        return not self._is_changed
 
     async def begin(self) -> None:
         """Ask for the first time; whatever takes an answer is left to a task."""
@@ -129,18 +140,21 @@ class Subscriber:
             if level is not None and not self.is_level_known:
                 await self._repeat_level(level)
             plan = plan_listening(self._wishes.wanted, self._info)
+            self._unheard = {uri: self._not_watched(uri, NOT_OFFERED) for uri in plan.missing.uris}
             await self._subscribe(plan.subscribe)
             if plan.listen is not None:
                 await self._listen(plan.listen)
         self._is_asking = False
         if plan.listen is None:
             self._withdraw_before()
+            self._judge(NOTHING)
             self._wishes.answered()
         elif self._open is not None and not self._open.is_open:
             self._ended(self._open)
 
     async def _listen(self, wanted: ListenFilter) -> None:
         """Open a subscription. It may have ended by then."""
+        self._asked = wanted
         self._open = slot = OpenSlot(self._ended)
         self._opened_at = trio.current_time()
         is_resend, self._is_resend = self._is_resend, False
@@ -161,12 +175,26 @@ class Subscriber:
                 self._lose()
         self._open, self._failures = None, 0
 
-    def acknowledged(self, slot: Slot) -> bool:
-        """Learn that the server listens. Returns whether it is by the subscription that counts."""
+    def acknowledged(self, slot: Slot, honoured: ListenFilter) -> None:
+        """Learn that the server listens, and to what; only the subscription that was asked for last counts."""
         if slot is not self._open:
-            return False
+            return
+        self._refused = 0
         self._withdraw_before()
-        return True
+        if self._has_gap:
+            self._has_gap = False
+            self._lists.mark_all()
+        self._judge(self._asked - honoured, LEFT_OUT)
+        if not self._is_changed:
+            self._wishes.answered()
+
+    def _judge(self, unheard: ListenFilter, why: str = "") -> None:
+        """Tell whoever depends on it what the server does not tell of."""
+        self._wishes.judge(self._unheard | {uri: self._not_watched(uri, why) for uri in unheard.uris})
+        self._lists.note_unheard(dict.fromkeys(unheard.lists, why))
+
+    def _not_watched(self, uri: str, why: str) -> NotWatched:
+        return NotWatched(server=self._wire.server, uri=uri, reason=why)
 
     def _withdraw_before(self) -> None:
         before, self._before = self._before, None
@@ -183,7 +211,7 @@ class Subscriber:
             return
         self._open = None
         if isinstance(slot.error, SendAgain):
-            self._is_resend = self.has_gap = True
+            self._is_resend = self._has_gap = True
             self.again()
             return
         self._lose()
@@ -192,6 +220,9 @@ class Subscriber:
         self._failures = 1 if trio.current_time() - self._opened_at >= PROOF else self._failures + 1
         lost = slot.error if isinstance(slot.error, McpActorsError) else None
         step = decide_relisten(lost, self._failures, random.random())
+        self._refused += 1
+        if self._refused >= MAX_REFUSED or isinstance(step, Never):
+            self._judge(self._asked, "the server ends its subscription at once" if lost is None else lost.describe())
         if isinstance(step, Again):
             self._withdraw_before()  # it may be one too many
             self._start(step.after)
@@ -200,7 +231,7 @@ class Subscriber:
 
     def _lose(self) -> None:
         """Note that nothing is heard for now."""
-        self.has_gap = True
+        self._has_gap = True
         self._wishes.lost()
 
     async def _repeat_level(self, level: str) -> None:
@@ -220,6 +251,10 @@ class Subscriber:
                 await self._wire.calls.ask(method, {"uri": uri}, timeouts=SUBSCRIBE_TIMEOUTS)
             except (McpActorsError, trio.TooSlowError) as error:
                 logger.debug("[MCP:%s] ! %s failed: %s", self._wire.server, method, error)
+                if method == "resources/subscribe":
+                    self._subscribed = tuple(each for each in self._subscribed if each != uri)
+                    why = error.describe() if isinstance(error, McpActorsError) else str(error)
+                    self._unheard[uri] = self._not_watched(uri, why)
 
 
 async def ask_for_level(level: str, wire: Wire, info: ServerInfo) -> None:

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from mcp_actors.actors.slots import Slot
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.protocol.events import Event
+    from mcp_actors.protocol.listening import ListenFilter
     from mcp_actors.protocol.types import Frame, Refusal, RequestId, ServerInfo
     from mcp_actors.transports.base import Transport
 
@@ -75,8 +76,8 @@ class Owner(Protocol):
     def resource_updated(self, uri: str) -> None:
         """A resource that somebody watches, or one below it, changed."""
 
-    def listens(self, slot: Slot) -> None:
-        """The server acknowledged the subscription that this slot waits for (F01)."""
+    def listens(self, slot: Slot, honoured: ListenFilter) -> None:
+        """The server acknowledged the subscription that this slot waits for, or as much of it (F01)."""
 
     def heard(self, event: Event[Slot]) -> None:
         """Something else that the server tells: for whoever wants to know."""
@@ -261,8 +262,8 @@ class Wire:
                 self._owner.list_changed(kind)
             case ResourceUpdated(uri):
                 self._owner.resource_updated(uri)
-            case ListenAcknowledged(waiter):
-                self._owner.listens(waiter)
+            case ListenAcknowledged(waiter, honoured):
+                self._owner.listens(waiter, honoured)
             case ListenHeard(_, notice):
                 self._take(notice)
             case ListenEnded(waiter):

@@ -209,6 +209,8 @@ def explain_text(shown: Mapping[str, Json]) -> str:
     status = shown.get("status")
     if isinstance(status, dict):
         lines.append(f"  now: {status['state']} ({status['reason']})" + (f": {e}" if (e := status["error"]) else ""))
+        told = status["warnings"]
+        lines += [f"  warning: {' '.join(str(each).split())}" for each in told] if isinstance(told, list) else []
     remedy = status["remedy"] if isinstance(status, dict) and status["remedy"] else shown["remedy"]
     if remedy is None and status is None and shown["reason"] == "enabled":
         remedy = f"to see whether it connects: mcp-actors why {shlex.quote(str(shown['name']))} --connect"

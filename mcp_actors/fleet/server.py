@@ -289,6 +289,10 @@ class Server:
         has answered, or has not for 5 s. Nothing is replayed: read it in the block. After a reconnect it is told as
         changed, for it may be.
 
+        Raises:
+            NotWatched: the server does not tell of it, though it offers to: it leaves it out of our subscription, or
+                refused. Raised by the iteration where that happens later, such as after a reconnect.
+
         Cancellation:
             Safe; leaving the block unsubscribes.
         """
@@ -296,6 +300,7 @@ class Server:
         self._require(connection, "resources/subscribe")
         with connection.listening.watch(uri) as watcher:
             await connection.listening.wait_answered()
+            watcher.check()
             yield watcher
 
     @asynccontextmanager

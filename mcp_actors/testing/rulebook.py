@@ -41,7 +41,7 @@ from mcp_actors.testing.words import (
 from mcp_actors.values import define
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from mcp_actors.errors import RpcError
     from mcp_actors.testing.words import Action, Message, MessageId
@@ -59,6 +59,7 @@ class Offer(Protocol):
     instructions: str | None
     page_size: int | None
     ttl_ms: int
+    left_out: Collection[str]
     violations: list[str]
 
     @property
@@ -231,11 +232,7 @@ class Conversation:
             wanted = params.get("notifications")
             if not isinstance(wanted, dict):
                 raise self._refuse(INVALID_PARAMS, "notifications must be an object")
-            offered = self.offer.capabilities()
-            honoured = {
-                key: value for key, value in wanted.items() if value and LISTENABLE.get(key, ("",))[0] in offered
-            }
-            return [Listen(request_id, honoured)]
+            return [Listen(request_id, self._honoured(wanted))]
         return self._receive_work(request_id, method, params, is_modern=True)
 
     # ── legacy ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -305,6 +302,16 @@ class Conversation:
         if start + size < len(items):
             page["nextCursor"] = f"page-{start + size}"
         return page
+
+    def _honoured(self, wanted: Message) -> Message:
+        """What of a subscription's filter is taken."""
+        offered, left_out = self.offer.capabilities(), self.offer.left_out
+        honoured: Message = {}
+        for key, value in wanted.items():
+            kept = [uri for uri in value if uri not in left_out] if isinstance(value, list) else value
+            if kept and key not in left_out and LISTENABLE.get(key, ("",))[0] in offered:
+                honoured[key] = kept
+        return honoured
 
     def _check_offered(self, method: str, era: str) -> None:
         capability, eras = METHODS.get(method, (None, frozenset()))

@@ -43,7 +43,7 @@ from mcp_actors.testing.words import (
 from mcp_actors.values import define, frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from mcp_actors.testing.live_client import Voice
     from mcp_actors.testing.words import Action, Message, MessageId
@@ -93,6 +93,8 @@ class ScriptedServer:
     # Items on a page of a list; None: all of them.
     page_size: int | None = field(default=None, kw_only=True)
     ttl_ms: int = field(default=0, kw_only=True)
+    # What no subscription of a modern client is honoured for: keys of its filter, or URIs.
+    left_out: Collection[str] = field(default=(), kw_only=True)
     # Every message that arrived, decoded, oldest first; at most MAX_RECEIVED.
     received: list[Message] = field(factory=list, init=False)
     # What clients did against the rules, oldest first.

@@ -8,9 +8,10 @@ import pytest
 
 from mcp_actors.cli.configured import refuse_when_managed
 from mcp_actors.cli.destinations import destination_of, diff_text
-from mcp_actors.cli.diagnosis import find_all
+from mcp_actors.cli.diagnosis import explain_server, explain_text, find_all
+from mcp_actors.config.loaded import LoadedConfig
 from mcp_actors.config.remedies import SWITCHED_OFF
-from mcp_actors.config.specs import Scope
+from mcp_actors.config.specs import Scope, ServerSpec, StdioTarget
 from mcp_actors.errors import ServerNotAllowed
 from mcp_actors.files.loading import load_config
 from mcp_actors.files.places import Places
@@ -219,6 +220,27 @@ def test_why_connects_when_asked(project):
 
     assert (up.returncode, json.loads(up.stdout)["status"]["state"]) == (0, "connected")
     assert (off.returncode, "status" in json.loads(off.stdout)) == (0, False)
+
+
+def test_why_tells_what_is_wrong_with_the_lists_of_a_server_that_is_up():
+    """S155, F01: each warning of its status is a line; what a server wrote breaks none."""
+    spec = ServerSpec("lib", StdioTarget("lib"))
+    loaded = LoadedConfig(specs=(spec,))
+    shown = explain_server("lib", loaded, {}, "/")
+    shown["status"] = {
+        "state": "connected",
+        "reason": "ready",
+        "error": None,
+        "remedy": None,
+        "warnings": ["tools/list: changes are not told: refused\nhere", "tools/list: it loops"],
+    }
+
+    lines = explain_text(shown).splitlines()
+
+    assert lines[-2:] == [
+        "  warning: tools/list: changes are not told: refused here",
+        "  warning: tools/list: it loops",
+    ]
 
 
 def test_find_all_is_in_order(mess, home):
