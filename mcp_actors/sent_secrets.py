@@ -14,16 +14,23 @@ import base64
 import binascii
 import json
 import re
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
+from attrs import field
+
+from mcp_actors.values import define
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from mcp_actors.errors import McpActorsError
 
 __all__ = [
     "CREDENTIAL_PARTS",
+    "SentSecrets",
     "hide",
     "is_credential",
     "longest_first",
@@ -51,8 +58,12 @@ _OPEN_FIELDS: Final = frozenset(
         *("response_type", "code_challenge_method", "prompt"),
     }
 )
-# Parts of an error that may hold a stranger's words.
-_QUOTING: Final = ("reason", "said", "message", "remedy")
+# Parts of an error that may hold a stranger's words: a text, or what holds texts.
+_QUOTING: Final = ("reason", "said", "message", "remedy", "data", "supported")
+# What nests deeper in one of them is not looked through, and not told.
+_MAX_DEPTH: Final = 64
+# Of each header that a connection sends, so many values are known: more than tokens are renewed while an answer is out.
+MAX_VALUES: Final = 16
 # Looks the same in a URL, in JSON and in HTML.
 _PLAIN: Final = re.compile(r"[\w.~-]*", re.ASCII)
 # A part of a variable's name, between underscores, that makes it a credential (S090).
@@ -115,7 +126,7 @@ def of_request(headers: Iterable[tuple[str, str]], url: str) -> tuple[str, ...]:
     """The credentials of one request, longest first: values of headers and what they are made of, and of the URL."""
     found: list[str] = []
     for name, value in headers:
-        if _OPEN_HEADERS.fullmatch(name) is None:
+        if not _is_open_header(name):
             # The whole value; the token after its scheme; each cookie's value.
             found += [
                 value,
@@ -137,11 +148,56 @@ def of_form(text: str) -> tuple[str, ...]:
     return longest_first(value for name, value in pairs if name not in _OPEN_FIELDS)
 
 
+@define(eq=False)
+class SentSecrets:
+    """What the requests of one connection carried: its peer may repeat an earlier one, a token that was renewed since.
+
+    Of each header, and of the address, the last `MAX_VALUES` values are known.
+    """
+
+    # Maps header, "" for the address -> its values, the one that was sent longest ago first.
+    _values: dict[str, dict[str, None]] = field(factory=dict, init=False, repr=False)
+    # What they come to; None: to be found out.
+    _secrets: tuple[str, ...] | None = field(default=(), init=False, repr=False)
+
+    def note(self, headers: Iterable[tuple[str, str]], url: str) -> None:
+        """Learn that a request with these headers goes to this address."""
+        for name, value in (*headers, ("", url)):
+            if _is_open_header(name):
+                continue
+            values = self._values.setdefault(name, {})
+            if value not in values:
+                self._secrets = None
+            values.pop(value, None)
+            values[value] = None
+            if len(values) > MAX_VALUES:
+                del values[next(iter(values))]
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The credentials among it, longest first."""
+        if self._secrets is None:
+            sent = [(name, value) for name, values in self._values.items() if name for value in values]
+            found = set(of_request(sent, ""))
+            for url in self._values.get("", ()):
+                found.update(of_request((), url))
+            self._secrets = _longest_first(found)
+        return self._secrets
+
+
+@lru_cache(maxsize=256)
+def _is_open_header(name: str) -> bool:
+    return _OPEN_HEADERS.fullmatch(name) is not None
+
+
 def longest_first(secrets: Iterable[str]) -> tuple[str, ...]:
     """In the order in which they are taken out, in every way in which they are written, without the short ones."""
+    return _longest_first({spelling for each in secrets if len(each) >= MIN_CHARS for spelling in _spellings(each)})
+
+
+def _longest_first(spellings: set[str]) -> tuple[str, ...]:
     # A part of another comes after it, or that other would be found no more.
-    long = {spelling for each in secrets if len(each) >= MIN_CHARS for spelling in _spellings(each)}
-    return tuple(sorted(long, key=lambda each: (-len(each), each)))
+    return tuple(sorted(spellings, key=lambda each: (-len(each), each)))
 
 
 def starred(text: str, secrets: Iterable[str]) -> str:
@@ -154,10 +210,24 @@ def starred(text: str, secrets: Iterable[str]) -> str:
 def hide(error: McpActorsError, secrets: Iterable[str]) -> None:
     """Take them out of the words of an error, in place: it is on its way to whoever catches it."""
     secrets = tuple(secrets)
-    for name in _QUOTING:
-        text = getattr(error, name, None)
-        if isinstance(text, str) and (clean := starred(text, secrets)) != text:
+    for name in _QUOTING if secrets else ():
+        said = getattr(error, name, None)
+        if said is not None and (clean := _cleaned(said, secrets, _MAX_DEPTH)) != said:
             setattr(error, name, clean)
+
+
+def _cleaned(said: object, secrets: tuple[str, ...], depth: int) -> object:
+    """The same with stars in every text of it: names too, and those in lists and objects of a decoded JSON."""
+    match said:
+        case str():
+            return starred(said, secrets)
+        case Mapping() | list() | tuple() if not depth:
+            return STARS
+        case Mapping():
+            return {_cleaned(name, secrets, depth): _cleaned(each, secrets, depth - 1) for name, each in said.items()}
+        case list() | tuple():
+            return type(said)(_cleaned(each, secrets, depth - 1) for each in said)
+    return said
 
 
 def _of_basic(value: str) -> tuple[str, ...]:

@@ -125,7 +125,7 @@ async def test_words_about_us_are_told_without_credentials(wire, way, caplog):
             try:
                 await runtime.call_tool("one.t", {})
             except McpActorsError as error:
-                seen = f"{error} {error!r}"
+                seen = f"{error} {error!r} {getattr(error, 'data', None)}"
             seen += f"{status} {runtime.snapshot}"
 
     assert "s3cret" not in seen + caplog.text

@@ -9,8 +9,17 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from mcp_actors.errors import AuthRequired
-from mcp_actors.sent_secrets import hide, longest_first, of_arguments, of_environment, of_request, starred
+from mcp_actors.errors import AuthRequired, RpcError, UnsupportedRevision
+from mcp_actors.sent_secrets import (
+    MAX_VALUES,
+    SentSecrets,
+    hide,
+    longest_first,
+    of_arguments,
+    of_environment,
+    of_request,
+    starred,
+)
 
 URL = "https://h.example.com/mcp?key=query-s3cret&v=1"
 
@@ -114,3 +123,96 @@ def test_an_error_loses_secrets_in_every_word_that_it_quotes() -> None:
     hide(error, ("tok-s3cret",))
 
     assert (error.reason, error.remedy, error.said) == ("no ***", "login --scopes ***", "***")
+
+
+def nested(depth):
+    """So many lists around a secret."""
+    data = "tok-s3cret"
+    for _ in range(depth):
+        data = [data]
+    return data
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (None, None),
+        (7, 7),
+        ("no tok-s3cret", "no ***"),
+        ({"why": "tok-s3cret", "n": 1, "b": True}, {"why": "***", "n": 1, "b": True}),
+        ({"tok-s3cret": [{"x": ("tok-s3cret", None)}]}, {"***": [{"x": ("***", None)}]}),
+        ({"url": "https://h/?k=tok-s3cret"}, {"url": "https://h/?k=***"}),
+        ({"supported": ["2025-11-25"]}, {"supported": ["2025-11-25"]}),
+    ],
+)
+def test_the_data_of_an_error_is_words_too(data, told) -> None:
+    """Wherever it stands in them, as a name too; what is no secret is the same as before (fault 102, S354)."""
+    error = RpcError(code=1, message="no", data=data)
+
+    hide(error, ("tok-s3cret",))
+
+    assert error.data == told
+
+
+@pytest.mark.parametrize("depth", [1, 50, 100, 900])
+def test_data_that_nests_too_deep_is_not_told(depth) -> None:
+    """Invariant 5: what is not looked through might hold a secret; nobody falls over it."""
+    error = RpcError(code=1, message="no", data=nested(depth))
+
+    hide(error, ("tok-s3cret",))
+
+    assert "s3cret" not in str(error.data)
+    assert "***" in str(error.data)
+
+
+def test_data_is_left_alone_where_nothing_was_sent() -> None:
+    """Without secrets there is nothing to look for, however deep it nests."""
+    data = nested(900)
+    error = RpcError(code=1, message="no", data=data)
+
+    hide(error, ())
+
+    assert error.data is data
+
+
+def test_the_revisions_that_a_server_names_are_words_too() -> None:
+    """A list in an error is looked through like a text."""
+    error = UnsupportedRevision(offered=("2025-11-25",), supported=("tok-s3cret",))
+
+    hide(error, ("tok-s3cret",))
+
+    assert error.supported == ("***",)
+
+
+def test_a_connection_knows_what_its_earlier_requests_carried() -> None:
+    """A token that was renewed, an address before a redirect: an answer that is still out may repeat either."""
+    sent = SentSecrets()
+    sent.note([("authorization", "Bearer one-s3cret"), ("accept", "x/y-s3cret")], "https://h/?k=old-s3cret")
+    sent.note([("authorization", "Bearer two-s3cret"), ("x-key", "key-s3cret")], "https://h/?k=new-s3cret")
+
+    said = starred("one-s3cret two-s3cret key-s3cret old-s3cret new-s3cret x/y-s3cret", sent.secrets)
+
+    assert said == "*** *** *** *** *** x/y-s3cret"
+
+
+def test_what_a_connection_knows_is_bounded_for_each_header() -> None:
+    """Invariant 5: a header that changes with each request pushes out no other, nor a value that is sent again."""
+    sent = SentSecrets()
+
+    for number in range(10 * MAX_VALUES):
+        sent.note([("authorization", "Bearer tok-s3cret"), ("dpop", f"proof-{number:04}")], "https://h/")
+    sent.note([("authorization", "Bearer new-s3cret")], "https://h/")
+    told = [
+        name for name in ("tok-s3cret", "new-s3cret", "proof-0159", "proof-0144", "proof-0143") if name in sent.secrets
+    ]
+
+    assert told == ["tok-s3cret", "new-s3cret", "proof-0159", "proof-0144"]
+    assert len([each for each in sent.secrets if each.startswith("proof")]) == MAX_VALUES
+
+
+def test_what_was_sent_is_not_in_its_repr() -> None:
+    """S354: whoever formats it learns nothing."""
+    sent = SentSecrets()
+    sent.note([("authorization", "Bearer tok-s3cret")], "https://h/?k=url-s3cret")
+
+    assert "s3cret" not in repr(sent)

@@ -198,7 +198,7 @@ class HttpTransport:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What the last request carried."""
+        """What its requests carried."""
         return self._client.secrets
 
     def diagnostics(self) -> Diagnostics:

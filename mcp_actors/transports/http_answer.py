@@ -17,13 +17,15 @@ from attrs import field
 
 from mcp_actors.errors import RemoteProtocolError, TransportBroken
 from mcp_actors.groups import causes
-from mcp_actors.sent_secrets import of_request, starred
+from mcp_actors.sent_secrets import starred
 from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
 
-__all__ = ["BROKEN_ERRORS", "NO_WORDS", "HttpAnswer", "RawResponse", "SentRequest", "explain"]
+    from mcp_actors.sent_secrets import SentSecrets
+
+__all__ = ["BROKEN_ERRORS", "NO_WORDS", "HttpAnswer", "RawResponse", "explain"]
 
 # What an end is called that nobody has words for.
 NO_WORDS: Final = "the connection broke"
@@ -36,15 +38,6 @@ ZLIB_ENCODINGS: Final = frozenset({"gzip", "x-gzip", "deflate"})
 BROKEN_ERRORS: Final = (OSError, trio.BrokenResourceError, trio.ClosedResourceError)
 
 
-class SentRequest(Protocol):
-    """As much of the HTTP library's request as is used here: as it was sent, after redirects."""
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """What it carried."""
-        ...
-
-
 class RawResponse(Protocol):
     """As much of the HTTP library's response as is used here."""
 
@@ -54,11 +47,6 @@ class RawResponse(Protocol):
     @property
     def headers(self) -> Mapping[str, str]:
         """Names are looked up in any case."""
-        ...
-
-    @property
-    def request(self) -> SentRequest:
-        """What this answers."""
         ...
 
     @property
@@ -84,6 +72,8 @@ class HttpAnswer:
     _response: RawResponse = field(repr=False)
     # Called once, when the exchange has ended.
     _release: Callable[[], Awaitable[None]] = field(repr=False)
+    # What was sent, by this request and those before it.
+    _sent: SentSecrets = field(repr=False)
     # What the HTTP library raises when a connection ends.
     _errors: tuple[type[Exception], ...] = field(repr=False)
     # Whether the body was read to its end, so that the connection can be used again.
@@ -110,18 +100,14 @@ class HttpAnswer:
         value: str | None = self._response.headers.get(name)
         return value
 
-    @property
-    def _secrets(self) -> tuple[str, ...]:
-        return of_request(self._response.request.headers.items(), self.url)
-
     def told(self, words: str) -> str:
         """The same words, with stars where they repeat what we sent to be known by (fault 102)."""
-        return starred(words, self._secrets)
+        return starred(words, self._sent.secrets)
 
     def without_secrets(self, body: bytes) -> bytes:
         """The same for a body."""
         # Latin-1 keeps every byte, whatever it means; secrets in another script are sent as the same bytes.
-        text = starred(body.decode("latin-1"), [secret.encode().decode("latin-1") for secret in self._secrets])
+        text = starred(body.decode("latin-1"), [secret.encode().decode("latin-1") for secret in self._sent.secrets])
         return text.encode("latin-1")
 
     @property

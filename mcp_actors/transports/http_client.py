@@ -28,7 +28,7 @@ from urllib.parse import unquote, urlsplit
 import trio
 
 from mcp_actors.errors import ConnectFailed, TransportBroken
-from mcp_actors.sent_secrets import of_request, starred
+from mcp_actors.sent_secrets import SentSecrets, starred
 from mcp_actors.transports.http_answer import BROKEN_ERRORS, HttpAnswer, explain
 from mcp_actors.transports.proxies import proxy_for
 from mcp_actors.transports.redirects import REDIRECTS, place_of, redirected
@@ -158,6 +158,7 @@ class HttpClient:
         auth: Auth | None = None,
         environ: Mapping[str, str] | None = None,
         address: str | None = None,
+        sent: SentSecrets | None = None,
     ) -> None:
         """Describe the client.
 
@@ -166,6 +167,7 @@ class HttpClient:
             auth: adds credentials to each request and may repeat it; None: nobody.
             environ: maps variable name -> text, for proxies and TLS; None: no proxy, and what is shipped is trusted.
             address: IP address to connect to instead of resolving the URL's host; TLS still checks the host's name.
+            sent: learns what is sent, where several clients make one connection; None: its own.
         """
         self.url = url
         self._address = address
@@ -175,13 +177,13 @@ class HttpClient:
         self._pools: dict[tuple[str, str, int | None], _Pool] = {}
         # Maps URL -> its parsed form; at most the one in use.
         self._parsed: tuple[str, httpx.URL] | None = None
-        # Headers of the last request, those of `auth` among them.
-        self._sent: Mapping[str, str] = {}
+        # What requests carried, headers of `auth` among it.
+        self._sent = SentSecrets() if sent is None else sent
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What the last request carried that nobody may be told, longest first."""
-        return of_request(self._sent.items(), self.url)
+        """What requests carried that nobody may be told, longest first."""
+        return self._sent.secrets
 
     def __repr__(self) -> str:
         return f"<HttpClient {place_of(self.url)}>"
@@ -205,7 +207,7 @@ class HttpClient:
         url = self.url
         for _ in range(MAX_HOPS):
             response, pool = await self._exchange(method, url, headers, body)
-            answer = _answer(response, url, pool)
+            answer = self._answer(response, url, pool)
             location = answer.header("location") if answer.status in REDIRECTS else None
             if location is None:
                 self.url = url
@@ -220,7 +222,7 @@ class HttpClient:
     async def request_once(self, method: str, headers: Headers, body: bytes = b"") -> HttpAnswer:
         """Make one request and follow no redirect. Otherwise as `request`. Cancellation: safe."""
         response, pool = await self._exchange(method, self.url, headers, body)
-        return _answer(response, self.url, pool)
+        return self._answer(response, self.url, pool)
 
     async def aclose(self) -> None:
         """Close every connection; exchanges under way break. Shielded, waits for nobody."""
@@ -261,9 +263,9 @@ class HttpClient:
                 except StopAsyncIteration:
                     return response, pool
                 except BaseException:
-                    await _answer(response, url, pool).aclose()
+                    await self._answer(response, url, pool).aclose()
                     raise
-                await _answer(response, url, pool).aclose()
+                await self._answer(response, url, pool).aclose()
         finally:
             await flow.aclose()
 
@@ -271,7 +273,7 @@ class HttpClient:
         library = httpx_library()
         pool = self._pool_for(request.url)
         pool.active += 1
-        self._sent = request.headers
+        self._sent.note(request.headers.items(), str(request.url))
         try:
             response: httpx.Response = await pool.transport.handle_async_request(request)
         except BaseException as exc:
@@ -288,13 +290,15 @@ class HttpClient:
             if isinstance(exc, UnicodeError):  # a host that names cannot be resolved for: a label empty or too long
                 raise _unusable(str(request.url)) from exc
             if isinstance(exc, (library.HTTPError, *BROKEN_ERRORS)):
-                why = starred(
-                    explain(exc), of_request(request.headers.items(), str(request.url))
-                )  # the library quotes what it cannot read
+                why = starred(explain(exc), self._sent.secrets)  # the library quotes what it cannot read
                 raise TransportBroken(reason=f"no answer from {place}: {why}") from exc
             raise
         response.request = request
         return response, pool
+
+    def _answer(self, response: httpx.Response, url: str, pool: _Pool) -> HttpAnswer:
+        errors = (httpx_library().HTTPError, *BROKEN_ERRORS)
+        return HttpAnswer(response.status_code, url, cast("RawResponse", response), pool.release, self._sent, errors)
 
     def _retire(self, pool: _Pool) -> None:
         pool.is_retired = True
@@ -312,11 +316,6 @@ class HttpClient:
             proxy = proxy_for(str(url), self._environ) if self._environ else None
             self._pools[origin] = pool = _Pool(_build(url.scheme, proxy, self._environ))
         return pool
-
-
-def _answer(response: httpx.Response, url: str, pool: _Pool) -> HttpAnswer:
-    errors = (httpx_library().HTTPError, *BROKEN_ERRORS)
-    return HttpAnswer(response.status_code, url, cast("RawResponse", response), pool.release, errors)
 
 
 def _unusable(url: str) -> ConnectFailed:

@@ -44,6 +44,7 @@ from mcp_actors.protocol.jsonrpc import ABSENT, decode_envelope
 from mcp_actors.protocol.refusals import read_refusal
 from mcp_actors.protocol.sse import SseParser
 from mcp_actors.protocol.types import Refusal
+from mcp_actors.sent_secrets import SentSecrets
 from mcp_actors.transports.base import Diagnostics, Turn
 from mcp_actors.transports.carried_headers import REFUSALS, CarriedHeaders
 from mcp_actors.transports.http_client import HttpClient
@@ -114,6 +115,7 @@ class SseTransport:
         self._max_bytes = settings.max_message_bytes
         self._request_seconds = request_seconds(spec, settings)
         self._carried = CarriedHeaders(spec, environ, partial(fixed_headers, server=spec.name))
+        self._sent = SentSecrets()
         # Of the endpoint, while `run` serves.
         self._poster: HttpClient | None = None
         self._sink: Sink | None = None
@@ -146,7 +148,7 @@ class SseTransport:
             MCP 2024-11-05, basic/transports, "HTTP with SSE"; S072-S075, C13, faults 45, 47, 48.
         """
         await self._carried.open()
-        client = HttpClient(self._target.url, auth=self._auth, environ=self._environ)
+        client = HttpClient(self._target.url, auth=self._auth, environ=self._environ, sent=self._sent)
         answer: HttpAnswer | None = None
         try:
             with self._reader:
@@ -201,8 +203,8 @@ class SseTransport:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What the last POST carried."""
-        return () if self._poster is None else self._poster.secrets
+        """What its requests carried, of the stream and of the endpoint."""
+        return self._sent.secrets
 
     def diagnostics(self) -> Diagnostics:
         """Describe the wire as it is now. No side effects, no secrets."""
@@ -245,7 +247,7 @@ class SseTransport:
                         sink.deliver(event.data)
                     elif event.event == "endpoint" and self._poster is None:
                         endpoint = resolve_endpoint(answer.url, event.data)
-                        self._poster = HttpClient(endpoint, auth=self._auth, environ=self._environ)
+                        self._poster = HttpClient(endpoint, auth=self._auth, environ=self._environ, sent=self._sent)
                         self._sink = sink
                         task_status.started()
         except (TransportBroken, RemoteProtocolError) as exc:

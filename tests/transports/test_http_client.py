@@ -460,6 +460,30 @@ async def test_auth_flow_gives_up(library):
         await client.aclose()
 
 
+async def test_what_earlier_requests_carried_is_still_hidden(library):
+    """A token that was renewed while an answer was out may stand in any later answer (fault 102, S354)."""
+
+    class Renewing(library.Auth):
+        tokens = iter(["one-s3cret", "two-s3cret"])
+
+        async def async_auth_flow(self, request):
+            request.headers["Authorization"] = f"Bearer {next(self.tokens)}"
+            yield request
+
+    async with open_peer(lambda asked: Reply(403, [], [b"one-s3cret two-s3cret"])) as peer:
+        client = HttpClient(peer.url, auth=Renewing())
+        first = await client.request("POST", [], b"{}")
+        second = await client.request("POST", [], b"{}")
+        bodies = [answer.without_secrets(await answer.read(1000)) for answer in (first, second)]
+        told = second.told("one-s3cret two-s3cret")
+        for answer in (first, second):
+            await answer.aclose()
+        await client.aclose()
+
+    assert (bodies, told) == ([b"*** ***"] * 2, "*** ***")
+    assert {"one-s3cret", "two-s3cret"} <= set(client.secrets)
+
+
 async def test_auth_flow_raises(library):
     """What an auth flow raises reaches the caller, and the answer it had is closed."""
 

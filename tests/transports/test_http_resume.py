@@ -9,6 +9,7 @@ import trio
 
 from mcp_actors.errors import ConnectFailed, TransportBroken
 from mcp_actors.protocol.types import Era, ServerInfo
+from mcp_actors.sent_secrets import SentSecrets
 from mcp_actors.testing.contracts import RecordingSink
 from mcp_actors.transports.cursor import Cursor
 from mcp_actors.transports.http_answer import HttpAnswer
@@ -57,7 +58,7 @@ class Endpoint:
         if isinstance(reply, Exception):
             raise reply
         status, body = reply if isinstance(reply, tuple) else (200, reply)
-        return HttpAnswer(status, "http://h/", body, trio.lowlevel.checkpoint, (OSError,))
+        return HttpAnswer(status, "http://h/", body, trio.lowlevel.checkpoint, SentSecrets(), (OSError,))
 
 
 async def resumed(*replies, cursor=None, headers=list):
