@@ -47,8 +47,8 @@ STARS: Final = "***"
 MIN_CHARS: Final = 6
 # Headers that are no secret, whoever set them.
 _OPEN_HEADERS: Final = re.compile(
-    r"(?i)accept(-\w+)*|cache-control|connection|content-(length|type)|host|last-event-id|mcp-.*|origin|traceparent|"
-    r"user-agent"
+    r"(?i)accept(-\w+)*|cache-control|connection|content-(length|type)|host|last-event-id|mcp-.*|origin|"
+    r"trace(parent|state)|user-agent"
 )
 # Fields of the forms that authorization servers are sent that are no secret.
 _OPEN_FIELDS: Final = frozenset(

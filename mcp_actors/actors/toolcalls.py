@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from mcp_actors.actors.connection import Connection
     from mcp_actors.actors.slots import ProgressCallback
-    from mcp_actors.jsontypes import JsonObject
+    from mcp_actors.jsontypes import Json, JsonObject
     from mcp_actors.protocol.mrtr import Complete
     from mcp_actors.protocol.task_handle import TaskHandle
     from mcp_actors.tools.catalog import Tool
@@ -45,6 +45,8 @@ class CallOptions:
     may_repeat: bool = False
     # Called when the server makes a task of the call: keep the handle, and the result can be fetched after a restart.
     on_task: Callable[[TaskHandle], None] | None = None
+    # Goes out in ``_meta`` beside what is ours (F16).
+    meta: JsonObject | None = None
 
 
 async def call_tool(connection: Connection, tool: Tool, arguments: JsonObject, options: CallOptions) -> bytes:
@@ -63,7 +65,11 @@ async def call_tool(connection: Connection, tool: Tool, arguments: JsonObject, o
         S183, S197, B03, B05, G01, G05.
     """
     task = _task_params(connection, tool)
-    params: JsonObject = {"name": tool.name, "arguments": arguments, **({} if task is None else {"task": task})}
+    params: dict[str, Json] = {"name": tool.name, "arguments": arguments}
+    if task is not None:
+        params["task"] = task
+    if options.meta:
+        params["_meta"] = options.meta
     timeouts = connection.timeouts if options.timeout is None else evolve(connection.timeouts, wall=options.timeout)
     ask = partial(
         ask_fully,

@@ -165,6 +165,7 @@ class Runtime:
         progress: ProgressCallback | None = None,
         may_repeat: bool = False,
         on_task: Callable[[TaskHandle], None] | None = None,
+        meta: JsonObject | None = None,
     ) -> ToolResult:
         """Call a tool and wait for its result.
 
@@ -178,6 +179,8 @@ class Runtime:
             may_repeat: allow that a call that may have run is made again, where the tool claims to be read-only or
                 idempotent; never done otherwise (B19).
             on_task: called when the server makes a task of the call, with a handle that `resume_task` takes.
+            meta: goes out in ``_meta`` beside what is ours: ``traceparent``, ``tracestate``, ``baggage`` (F16), or keys
+                with a prefix of yours. Over HTTP the first two are headers as well (S095).
 
         Returns:
             The result. `is_error` is true when the tool itself reported failure.
@@ -198,7 +201,9 @@ class Runtime:
         known = self.catalog.resolve(name)
         tool, timeout = (known, timeout) if known else await self._within(timeout, partial(self.find_tool, name))
         connection, timeout = await self.reach(tool.server, timeout)
-        raw = await call_tool(connection, tool, arguments or {}, CallOptions(timeout, progress, may_repeat, on_task))
+        raw = await call_tool(
+            connection, tool, arguments or {}, CallOptions(timeout, progress, may_repeat, on_task, meta)
+        )
         return ToolResult(raw, tool.server, tool.name)
 
     async def resume_task(self, handle: TaskHandle) -> ToolResult:

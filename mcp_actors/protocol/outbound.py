@@ -6,6 +6,7 @@ What this is not: the decision to send one; that is `session`.
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
@@ -44,6 +45,9 @@ _NAMED_BY: Final = {
 }
 # Nothing that a model or a program means to say is larger; half of what the wires take in one frame (S210).
 MAX_REQUEST_BYTES: Final = 32 * 1024 * 1024
+# W3C trace context: four fields, of which later versions may have more. What is no such text is no header.
+_TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(?:-[!-~]{0,200})?")
+_TRACESTATE: Final = re.compile(r"[!-~](?:[ -~]{0,4094}[!-~])?")
 _CODED_HEAD: Final = "=?base64?"
 _CODED_TAIL: Final = "?="
 
@@ -72,6 +76,19 @@ def compose_initialize(
     """Make the legacy handshake request. It carries no trace of a probe that came before (A07)."""
     params: JsonObject = {"protocolVersion": revision, "capabilities": capabilities, "clientInfo": client_info}
     return Frame(data=encode_request(request_id, "initialize", params), request_id=request_id, method="initialize")
+
+
+def _trace_headers(params: JsonObject | None) -> tuple[tuple[str, str], ...]:
+    """The trace context that the caller put in ``_meta``, as what stands between us and the server reads it (S095)."""
+    own = params.get("_meta") if params else None
+    if not isinstance(own, Mapping):
+        return ()
+    parent, state = own.get("traceparent"), own.get("tracestate")
+    if not isinstance(parent, str) or _TRACEPARENT.fullmatch(parent) is None:
+        return ()
+    if not isinstance(state, str) or _TRACESTATE.fullmatch(state) is None:
+        return (("traceparent", parent),)
+    return ("traceparent", parent), ("tracestate", state)
 
 
 @define(eq=False)
@@ -129,7 +146,7 @@ class Composer:
                 # Our ids are unique among active requests, so they serve as tokens (B16).
                 meta = {**meta, "progressToken": request_id}
             sent = {**(params or {}), "_meta": meta}
-        mirrored = self._mirror(method, params, headers) if self.is_http else ()
+        mirrored = (*self._mirror(method, params, headers), *_trace_headers(params)) if self.is_http else ()
         data = encode_request(request_id, method, sent)
         if len(data) > self.max_request_bytes:
             reason = f"the request {method} has {len(data)} bytes, and {self.max_request_bytes} are the most"

@@ -37,6 +37,50 @@ async def test_a_call_says_what_the_caller_said(era: str, wants_progress: bool, 
     assert ("progressToken" in seen["params"].get("_meta", {})) is wants_progress
 
 
+TRACE = {
+    "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+    "tracestate": "a=b",
+    "baggage": "c=d",
+}
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("wants_progress", [False, True])
+async def test_a_call_takes_meta_of_its_caller_along(era: str, wants_progress: bool, autojump_clock: object) -> None:
+    """F16, S095: beside what is ours, which it does not replace; the caller's own mapping stays as it was."""
+    server = ScriptedServer(revisions=ERAS[era])
+    server.add_tool("t", lambda call: "ok")
+    meta = {**TRACE, "example.com/job": 7}
+
+    async with open_runtime([spec("one", server)]) as runtime:
+        await runtime.wait_ready()
+        await runtime.call_tool("one.t", meta=meta, progress=(lambda progress: None) if wants_progress else None)
+        [seen] = server.seen("tools/call")
+        await runtime.call_tool("one.t")
+        plain = server.seen("tools/call")[1]["params"].get("_meta", {})
+
+    sent = seen["params"]["_meta"]
+    assert meta.items() <= sent.items()
+    assert ("progressToken" in sent) is wants_progress
+    assert meta == {**TRACE, "example.com/job": 7}
+    assert not meta.keys() & plain.keys()
+    assert server.violations == []
+
+
+async def test_each_round_of_a_call_is_in_its_trace(autojump_clock: object) -> None:
+    """F16, B07: what is asked again because the server wants another round carries the same."""
+    server = ScriptedServer(revisions=MODERN_REVISIONS)
+    again = {"resultType": "input_required", "requestState": "s"}
+    server.add_tool("t", lambda call: "ok" if "requestState" in call.params else again)
+
+    async with open_runtime([spec("one", server)]) as runtime:
+        await runtime.wait_ready()
+        await runtime.call_tool("one.t", meta=TRACE)
+        traces = [seen["params"]["_meta"]["traceparent"] for seen in server.seen("tools/call")]
+
+    assert traces == [TRACE["traceparent"]] * 2
+
+
 async def test_too_large_a_call_is_refused_and_costs_nothing_else(autojump_clock: object) -> None:
     """S210: more than 32 MiB of arguments are the caller's mistake: nothing is sent, and the connection is usable."""
     server = echo_server()

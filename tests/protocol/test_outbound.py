@@ -130,6 +130,42 @@ def test_trace_context_goes_along_as_the_caller_wrote_it(revision, wants_progres
     assert trace.items() <= decode(frame.data)["params"]["_meta"].items()
 
 
+PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+BOTH = (("traceparent", PARENT), ("tracestate", "a=b,c=d"))
+
+
+@pytest.mark.parametrize(
+    ("meta", "expected"),
+    [
+        (None, ()),
+        ("no object", ()),
+        ({}, ()),
+        ({"traceparent": PARENT}, BOTH[:1]),
+        ({"traceparent": PARENT, "tracestate": "a=b,c=d", "baggage": "e=f"}, BOTH),
+        # A later version with a fifth field.
+        ({"traceparent": PARENT + "-more"}, (("traceparent", PARENT + "-more"),)),
+        # A state means nothing without its parent.
+        ({"tracestate": "a=b,c=d"}, ()),
+        # What is none, or could end a header, is in `_meta` only.
+        *(({"traceparent": bad}, ()) for bad in (7, "", "00-1", PARENT + "\r\nX: y", PARENT.upper(), PARENT + "\n")),
+        *(
+            ({"traceparent": PARENT, "tracestate": bad}, BOTH[:1])
+            for bad in (None, "", " a=b", "a=b\r\nX: y", "ä=b", "a" * 5000)
+        ),
+    ],
+)
+@pytest.mark.parametrize("revision", ["2026-07-28", "2025-11-25", "2024-11-05"])
+def test_trace_context_is_in_headers_too(revision, meta, expected):
+    """S095: what stands between us and an HTTP server sees the trace, in either era; other wires have no headers."""
+    params = {"name": "x"} if meta is None else {"name": "x", "_meta": meta}
+
+    over_http = composer(revision, is_http=True).compose_request(1, "tools/call", params).headers
+    elsewhere = composer(revision).compose_request(1, "tools/call", params).headers
+
+    assert tuple(pair for pair in over_http if pair[0].startswith("trace")) == expected
+    assert elsewhere == ()
+
+
 @pytest.mark.parametrize(
     ("method", "params", "name"),
     [
