@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import trio
 from attrs import field
 
+from mcp_actors.actors.bell import Bell
 from mcp_actors.config.changes import Applied
 from mcp_actors.errors import ConfigError
 from mcp_actors.files.places import CHOICES_FILE, MANAGED_FILE, PROJECT_FILE, Places
@@ -110,21 +111,21 @@ async def keep_reloading(
         Issue 4 point 8.
     """
     watchfiles = None if is_polling else _library()
-    bell = _Bell()
+    news = _News()
     list_files = partial(files or watched_files, runtime)
     prints = await _look(list_files)
     with bare_errors():
         async with trio.open_nursery() as nursery:
             if watchfiles is not None:
-                nursery.start_soon(_ring_on_events, watchfiles, list_files, bell)
+                nursery.start_soon(_tell_of_events, watchfiles, list_files, news)
             task_status.started()
             async with runtime.configured.reading:
                 is_stale = await trio.to_thread.run_sync(runtime.configured.is_stale)
             if is_stale:
                 nursery.start_soon(then, runtime)
             while True:
-                with trio.move_on_after(interval if not bell.is_rung_by_events else NET_INTERVAL):
-                    await bell.wait()
+                with trio.move_on_after(NET_INTERVAL if news.are_told else interval):
+                    await news.wait()
                 seen = await _look(list_files)
                 if seen != prints:
                     prints = await _quiet(list_files, seen, debounce)
@@ -184,23 +185,26 @@ async def _quiet(list_files: _ListFiles, seen: dict[Path, Print], debounce: floa
 
 
 @define(eq=False)
-class _Bell:
-    """Rung when something may have changed."""
+class _News:
+    """Whether something may have changed that was not looked at yet. What is told during a look is for the next one."""
 
-    # Whether something rings it; else it is looked at often.
-    is_rung_by_events: bool = False
-    _event: trio.Event = field(factory=trio.Event)
+    # Whether somebody tells; else it is looked at often.
+    are_told: bool = False
+    _are_any: bool = False
+    _bell: Bell = field(factory=Bell)
 
-    def ring(self) -> None:
-        self._event.set()
+    def tell(self) -> None:
+        self._are_any = True
+        self._bell.ring()
 
     async def wait(self) -> None:
-        await self._event.wait()
-        self._event = trio.Event()
+        while not self._are_any:
+            await self._bell.wait()
+        self._are_any = False
 
 
-async def _ring_on_events(watchfiles: ModuleType, list_files: _ListFiles, bell: _Bell) -> None:
-    """Ring when the file system tells of a change. Ends when it cannot: then it is looked at often."""
+async def _tell_of_events(watchfiles: ModuleType, list_files: _ListFiles, news: _News) -> None:
+    """Tell when the file system says that something changed. Ends when it cannot: then it is looked at often."""
     try:
         while True:
             directories = await trio.to_thread.run_sync(_directories, list_files)
@@ -208,18 +212,18 @@ async def _ring_on_events(watchfiles: ModuleType, list_files: _ListFiles, bell: 
                 *directories, watch_filter=None, debounce=50, rust_timeout=RUST_TIMEOUT, recursive=False,
                 ignore_permission_denied=True,
             )  # fmt: skip
-            bell.is_rung_by_events = True
-            bell.ring()  # for what changed while nothing was watched
+            news.are_told = True
+            news.tell()  # for what changed while nothing was watched
             async with aclosing(events):
                 async for _ in events:
-                    bell.ring()
+                    news.tell()
                     # Directories come and go, and other files count after a reload.
                     if directories != await trio.to_thread.run_sync(_directories, list_files):
                         break
     except OSError as error:
         logger.warning("watching files failed, looking at them instead: %s", error.strerror)
     finally:
-        bell.is_rung_by_events = False
+        news.are_told = False
 
 
 def _directories(list_files: _ListFiles) -> frozenset[Path]:

@@ -40,7 +40,7 @@ class Outbox:
     # What is left of what was begun, and the frames that wait behind it, oldest first.
     _rest: memoryview = field(default=memoryview(b""), repr=False)
     _frames: list[bytes] = field(factory=list, repr=False)
-    # Bytes in both.
+    # Bytes in both: accepted and not yet in the pipe.
     _backlog: int = 0
     # Writes made by `put` itself since something was last read.
     _unread: int = 0
@@ -51,11 +51,6 @@ class Outbox:
     _is_closed: bool = False
     # Whether the peer closed its end.
     is_broken: bool = False
-
-    @property
-    def backlog(self) -> int:
-        """Bytes that were accepted and are not yet in the pipe."""
-        return self._backlog
 
     @property
     def is_full(self) -> bool:

@@ -15,6 +15,7 @@ import contextlib
 import logging
 import os
 import re
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -64,6 +65,15 @@ _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
 @define(eq=False)
+class _Running:
+    """What there is from the child's start on."""
+
+    child: Child
+    sink: Sink
+    outbox: Outbox = field(init=False)
+
+
+@define(eq=False)
 class StdioTransport:
     """Runs one server as a child process and moves lines to and from it. See `base.Transport` for the contract."""
 
@@ -82,10 +92,8 @@ class StdioTransport:
     # See `base.Transport`.
     secrets: tuple[str, ...] = field(init=False, repr=False)
     _target: StdioTarget = field(init=False, repr=False)
-    # From `run` on.
-    _sink: Sink | None = field(default=None, init=False, repr=False)
-    _child: Child | None = field(default=None, init=False, repr=False)
-    _outbox: Outbox | None = field(default=None, init=False, repr=False)
+    # From `run` on; None where the child did not start, too.
+    _running: _Running | None = field(default=None, init=False, repr=False)
     # What the first sign of the end said; a judgement may know better.
     _first_sign: str | None = field(default=None, init=False)
     _framer: LineFramer = field(init=False, repr=False)
@@ -120,7 +128,7 @@ class StdioTransport:
     @property
     def is_full(self) -> bool:
         """Whether `send` waits until the child has read some of what was sent."""
-        return self._outbox is not None and self._outbox.is_full
+        return self._running is not None and self._running.outbox.is_full
 
     @property
     def _too_large(self) -> str:
@@ -142,9 +150,9 @@ class StdioTransport:
         """
         await trio.lowlevel.checkpoint_if_cancelled()
         child = self._spawn()
-        self._sink = sink
+        self._running = running = self._connect(child, sink)
         try:
-            child.selector.on_readable(child.stdout, self._read_messages)
+            child.selector.on_readable(child.stdout, partial(self._read_messages, running))
             child.hear(child.stderr, self._hear)
             task_status.started()
             await self._serve(child)
@@ -166,9 +174,10 @@ class StdioTransport:
         Cancellation:
             Safe. The frame goes out whole or not at all.
         """
-        if self._verdict is None and self._outbox is not None and await self._outbox.put(encode_line(frame.data)):
+        running = self._running
+        if self._verdict is None and running is not None and await running.outbox.put(encode_line(frame.data)):
             return
-        if self._outbox is None:
+        if running is None:
             raise TransportClosed(server=self.spec.name, reason="the server was not started")
         await self._judged.wait()
         raise self._error()
@@ -178,7 +187,7 @@ class StdioTransport:
 
     def diagnostics(self) -> Diagnostics:
         """Describe the child as it is now; of one that we stop, what it said before. No side effects."""
-        child = self._child
+        child = self._running.child if self._running is not None else None
         return Diagnostics(
             pid=child.pid if child is not None else None,
             exit_status=child.exit_status if child is not None else None,
@@ -218,11 +227,14 @@ class StdioTransport:
             raise ConnectFailed(
                 server=self.spec.name, reason=f"could not start {target.command!r}: {what}", can_retry=False
             ) from error
-        self._child = child
-        self._outbox = Outbox(child.stdin, self._ask_for_room)
         if self.journal is not None:
             self.journal.record(child.pid, server=self.spec.name, command=target.command)
         return child
+
+    def _connect(self, child: Child, sink: Sink) -> _Running:
+        running = _Running(child, sink)
+        running.outbox = Outbox(child.stdin, partial(self._ask_for_room, running))
+        return running
 
     # ── life ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -237,10 +249,8 @@ class StdioTransport:
                 await child.wait()
                 await child.hear_out()
 
-    async def _read_messages(self) -> None:
-        child, outbox = self._child, self._outbox
-        assert child is not None
-        assert outbox is not None
+    async def _read_messages(self, running: _Running) -> None:
+        child = running.child
         chunk = read_now(child.stdout, self._read_bytes)
         if chunk is None:
             return
@@ -248,14 +258,12 @@ class StdioTransport:
             child.selector.forget(child.stdout)
             self._end("closed its standard output")
         elif self._verdict is None:
-            outbox.heard()
-            await self._sort_lines(chunk)
+            running.outbox.heard()
+            await self._sort_lines(chunk, running.sink)
             if len(chunk) == self._read_bytes < BIG_PIPE_BYTES:
                 self._read_bytes = enlarge_pipe(child.stdout)
 
-    async def _sort_lines(self, chunk: bytes) -> None:
-        sink = self._sink
-        assert sink is not None
+    async def _sort_lines(self, chunk: bytes, sink: Sink) -> None:
         try:
             for line in self._framer.feed(chunk):
                 if line[0] == _OBJECT:
@@ -278,17 +286,16 @@ class StdioTransport:
         for line in self._limit.admit(self._stderr.feed(chunk), trio.current_time()):
             _log.debug("[MCP:%s] stderr %s", self.spec.name, line)
 
-    def _ask_for_room(self) -> None:
-        if self._child is not None and self._child.stdin >= 0:
-            self._child.selector.on_writable(self._child.stdin, self._write_more)
+    def _ask_for_room(self, running: _Running) -> None:
+        child = running.child
+        if child.stdin >= 0:
+            child.selector.on_writable(child.stdin, partial(self._write_more, running))
 
-    async def _write_more(self) -> None:
-        child, outbox = self._child, self._outbox
-        assert child is not None
-        assert outbox is not None
-        if not outbox.flush():
+    async def _write_more(self, running: _Running) -> None:
+        child = running.child
+        if not running.outbox.flush():
             child.selector.forget(child.stdin)
-        if outbox.is_broken:
+        if running.outbox.is_broken:
             self._end("closed its standard input")
 
     # ── end ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -314,11 +321,11 @@ class StdioTransport:
         if isinstance(verdict, TransportClosed):
             self._said = self._stderr.tail()  # what follows, a traceback as a rule, is about our signal
         self._judged.set()
-        if self._outbox is not None and self._child is not None:
-            self._outbox.close()
-            self._child.selector.forget(self._child.stdin)
-        if self._sink is not None:
-            self._sink.ended(self._error())
+        running = self._running
+        if running is not None:
+            running.outbox.close()
+            running.child.selector.forget(running.child.stdin)
+            running.sink.ended(self._error())
 
     def _error(self) -> TransportError:
         # A new one for each who asks: a raised exception collects tracebacks.

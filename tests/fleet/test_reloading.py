@@ -19,7 +19,7 @@ from mcp_actors.config.changes import Applied
 from mcp_actors.config.settings import Settings
 from mcp_actors.errors import ActorGone, McpActorsError, TransportClosed, UnknownServer
 from mcp_actors.files.loading import LoadedConfig, load_config
-from mcp_actors.fleet.reloading import keep_reloading, take_prints, watched_files
+from mcp_actors.fleet.reloading import _News, keep_reloading, take_prints, watched_files
 from mcp_actors.runtime import open_runtime
 
 if TYPE_CHECKING:
@@ -493,6 +493,28 @@ async def test_files_that_do_not_exist_yet_are_watched(
     assert settings in files
     assert change.new is not None
     assert (change.new.state, change.new.reason) == (ServerState.DISABLED, "pending-approval")
+
+
+async def test_news_during_a_look_are_for_the_next_one(autojump_clock: object) -> None:
+    """Rule 4: what is told while nobody waits is not lost, however often; then it is waited for anew."""
+    news, looks = _News(), list[float]()
+    began = trio.current_time()
+
+    async def look() -> None:
+        while True:
+            await news.wait()
+            looks.append(trio.current_time() - began)
+            await trio.sleep(2)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(look)
+        for pause in (1, 0.5, 0.5, 8):
+            await trio.sleep(pause)
+            news.tell()
+        await trio.sleep(5)
+        nursery.cancel_scope.cancel()
+
+    assert looks == [1, 3, 10]
 
 
 def test_a_print_tells_a_replaced_and_a_missing_file(tmp_path: Path) -> None:
