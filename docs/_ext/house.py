@@ -145,6 +145,7 @@ class StopLadder(TableDirective):
 
         for rung in rungs(Settings()):
             action = f"{rung.signal.name} to the whole process group"
+            action += ", and SIGCONT, for who was stopped" if rung.wakes else ""
             yield (
                 rung.name,
                 ("standard input is closed, and " if rung.closes_input else "") + action,

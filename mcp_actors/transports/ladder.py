@@ -6,6 +6,8 @@ an earlier run both are.
 Rule 1: each rung is skipped as soon as the whole group is gone; end-of-file on a pipe proves nothing (S137).
 Rule 2: the climb is shielded, and bounded by the sum of the rungs, whoever else is being stopped (S143).
 Rule 3: the order is the articles': end-of-file together with SIGINT, SIGTERM, SIGKILL (S136).
+Rule 4: whoever was stopped (SIGSTOP, a terminal's SIGTTIN) is woken to take SIGINT or SIGTERM, which stay pending
+otherwise. SIGKILL needs no waking, and so it ends what a debugger holds as well.
 """
 
 from __future__ import annotations
@@ -49,6 +51,8 @@ class Rung:
     closes_input: bool = False
     # Whether a hurry skips its wait.
     can_hurry: bool = True
+    # Whether SIGCONT follows, for those that are stopped (rule 4).
+    wakes: bool = False
 
 
 class Tree(Protocol):
@@ -118,8 +122,8 @@ def rungs(settings: Settings) -> tuple[Rung, ...]:
         S136, S138, S140.
     """
     return (
-        Rung("interrupt", signal.SIGINT, settings.stop_interrupt, closes_input=True),
-        Rung("terminate", signal.SIGTERM, settings.stop_terminate),
+        Rung("interrupt", signal.SIGINT, settings.stop_interrupt, closes_input=True, wakes=True),
+        Rung("terminate", signal.SIGTERM, settings.stop_terminate, wakes=True),
         Rung("kill", signal.SIGKILL, max(settings.stop_reap, _LEAST_REAP), can_hurry=False),
     )
 
@@ -150,6 +154,8 @@ async def climb(tree: Tree, ladder: Sequence[Rung], hurry: Hurry) -> Rung | None
         if rung.closes_input:
             tree.close_input()
         tree.signal(rung.signal)
+        if rung.wakes:
+            tree.signal(signal.SIGCONT)
         with hurry.wait_at_most(rung.wait, can_hurry=rung.can_hurry):
             await _wait_gone(tree)
     return used

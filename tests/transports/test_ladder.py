@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from signal import SIGINT, SIGKILL, SIGTERM
+from signal import SIGCONT, SIGINT, SIGKILL, SIGTERM
 
 import pytest
 import trio
@@ -19,14 +19,20 @@ EOF_STEP = "eof"
 class PlayedTree:
     """A tree that ends so many seconds after the step that it obeys; members may outlive the leader."""
 
-    def __init__(self, obeys, *, takes=0.0, members=0.0, zombies=False) -> None:
+    def __init__(self, obeys, *, takes=0.0, members=0.0, zombies=False, stopped=False) -> None:
         self.obeys, self.takes, self.members, self.zombies = obeys, takes, members, zombies
         self.steps: list[object] = []
+        # Whether signals stay pending until it is woken.
+        self.stopped = stopped
         self.dies = math.inf
 
     def _take(self, step) -> None:
         assert not self.is_gone(), "signalled after it was gone"
         self.steps.append(step)
+        if not self.stopped or step == SIGKILL:
+            self._obey(step)
+
+    def _obey(self, step) -> None:
         if step in (self.obeys, SIGKILL) and self.dies == math.inf and self.obeys is not None:
             self.dies = trio.current_time() + (self.takes if step == self.obeys else 0)
 
@@ -37,7 +43,11 @@ class PlayedTree:
         pass
 
     def signal(self, number) -> None:
-        self._take(number)
+        if number != SIGCONT:
+            self._take(number)
+        elif self.stopped:
+            self.stopped = False
+            self._obey(self.steps[-1])
 
     def is_gone(self) -> bool:
         return not self.zombies and trio.current_time() >= self.dies + self.members
@@ -53,11 +63,11 @@ class PlayedTree:
 
 
 def test_ladder_is_the_articles_order() -> None:
-    """End of input goes with SIGINT, then SIGTERM, then SIGKILL, two seconds each (S136, S138)."""
-    assert [(rung.signal, rung.wait, rung.closes_input) for rung in LADDER] == [
-        (SIGINT, 2.0, True),
-        (SIGTERM, 2.0, False),
-        (SIGKILL, 2.0, False),
+    """End of input goes with SIGINT, then SIGTERM, then SIGKILL, two seconds each; the first two wake (S136, S138)."""
+    assert [(rung.signal, rung.wait, rung.closes_input, rung.wakes) for rung in LADDER] == [
+        (SIGINT, 2.0, True, True),
+        (SIGTERM, 2.0, False, True),
+        (SIGKILL, 2.0, False, False),
     ]
     assert bound(LADDER) == 6.0 + MARGIN
 
@@ -76,11 +86,13 @@ def test_waits_may_be_zero_and_a_kill_is_still_reaped() -> None:
         (PlayedTree(EOF_STEP), [EOF_STEP, SIGINT], 0.0),
         (PlayedTree(SIGINT, takes=1.5), [EOF_STEP, SIGINT], 1.5),
         (PlayedTree(SIGTERM, takes=0.5), [EOF_STEP, SIGINT, SIGTERM], 2.5),
+        (PlayedTree(SIGINT, stopped=True), [EOF_STEP, SIGINT], 0.0),
+        (PlayedTree(SIGTERM, stopped=True), [EOF_STEP, SIGINT, SIGTERM], 2.0),
         (PlayedTree(SIGINT, takes=3.0), [EOF_STEP, SIGINT, SIGTERM], 3.0),
         (PlayedTree(SIGKILL), [EOF_STEP, SIGINT, SIGTERM, SIGKILL], 4.0),
         (PlayedTree(None), [EOF_STEP, SIGINT, SIGTERM, SIGKILL], 6.0),
     ],
-    ids=["eof", "int", "term", "late", "kill", "unkillable"],
+    ids=["eof", "int", "term", "int-stopped", "term-stopped", "late", "kill", "unkillable"],
 )
 async def test_rungs_end_when_the_tree_is_gone(tree, steps, seconds, autojump_clock) -> None:
     """Each rung is left at the moment the tree is gone, and the whole is the sum of the waits (S137, S143)."""

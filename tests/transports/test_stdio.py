@@ -21,7 +21,7 @@ from mcp_actors.transports import ladder, procfs
 from mcp_actors.transports.base import MESSAGE_BYTES, TURN_BYTES
 from mcp_actors.transports.leftovers import open_journal
 from mcp_actors.transports.stdio import StdioTransport
-from tests.transports.stdio_kit import SHORT, Sink, child_spec, make, nobody_left, opened, our_children
+from tests.transports.stdio_kit import SHORT, Sink, child_spec, living, make, nobody_left, opened, our_children
 
 
 async def test_frames_go_and_come() -> None:
@@ -352,18 +352,51 @@ async def test_child_sees_ladder_in_order(caplog: pytest.LogCaptureFixture) -> N
     assert transport.diagnostics().exit_status == 0
 
 
-@pytest.mark.parametrize(("mode", "status"), [(("rungs", "SIGINT"), 0), (("eof",), 0), (("stopped",), -signal.SIGKILL)])
-async def test_child_leaves_at_the_rung_it_knows(mode, status) -> None:
-    """End of input, SIGINT, and for a stopped process SIGKILL: each ends it (S139)."""
-    settings = Settings(stop_interrupt=10.0 if mode[0] != "stopped" else 0.05, stop_terminate=0.05)
-    transport = make("server.py", *mode, settings=settings)
+@pytest.mark.parametrize("mode", [("rungs", "SIGINT"), ("eof",)])
+async def test_child_leaves_at_the_rung_it_knows(mode) -> None:
+    """End of input or SIGINT: each ends it (S139)."""
+    transport = make("server.py", *mode, settings=Settings(stop_interrupt=10.0))
     with trio.fail_after(8), nobody_left():
         async with opened(transport) as wire:
             await wire.sink.wait_for(1)
-            while mode[0] == "stopped" and state_of(wire.pid) != "T":
+
+    assert transport.diagnostics().exit_status == 0
+
+
+# A rung that would not be left keeps the test for longer than it may take.
+STOPPED = {
+    "interrupt": ("SIGINT", Settings(stop_interrupt=20.0, stop_terminate=20.0), 0),
+    "terminate": ("SIGTERM", Settings(stop_interrupt=0.05, stop_terminate=20.0), 0),
+    "kill": ("none", Settings(stop_interrupt=0.05, stop_terminate=0.05), -signal.SIGKILL),
+}
+
+
+@pytest.mark.parametrize(("obeys", "settings", "status"), STOPPED.values(), ids=STOPPED)
+async def test_a_stopped_child_is_woken_to_leave(obeys, settings, status) -> None:
+    """One that was stopped leaves at the rung that it knows, not at SIGKILL alone (S136, S139)."""
+    transport = make("server.py", "stopped", "SIGSTOP", obeys, settings=settings)
+    with trio.fail_after(8), nobody_left():
+        async with opened(transport) as wire:
+            await wire.sink.wait_for(1)
+            while state_of(wire.pid) != "T":
                 await trio.lowlevel.checkpoint()
 
     assert transport.diagnostics().exit_status == status
+
+
+@pytest.mark.parametrize("how", ["wait", "jobs", "setsid"])
+async def test_a_stopped_member_of_the_tree_is_woken_to_leave(how) -> None:
+    """So is a member of the group, and one below the child that has a group or session of its own (S140, fault 1)."""
+    marker, settings = f"marker-stopped-{how}-{os.getpid()}", Settings(stop_interrupt=20.0)
+    # A group of its own below a shell may be stopped by its terminal, the others only by somebody else.
+    mode = f"stopped {'SIGTTIN' if how == 'jobs' else 'SIGSTOP'} SIGINT"
+    with trio.fail_after(8), nobody_left():
+        async with opened(make("wrapper.sh", how, marker, mode, settings=settings)) as wire:
+            await wire.sink.wait_for(1)
+            while not any(state_of(pid) == "T" for pid in living(marker)):
+                await trio.lowlevel.checkpoint()
+
+    assert living(marker) == []
 
 
 def directory_of(pid: int) -> Path:

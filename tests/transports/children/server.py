@@ -164,10 +164,12 @@ def main():
     elif MODE == "fds":
         write(b'{"fds":%s}\n' % repr(sorted(int(entry.name) for entry in os.scandir("/proc/self/fd"))).encode())
         echo()
-    elif MODE == "stopped":
+    elif MODE == "stopped":  # by the signal that is named first; leaves at the second, if that is one
+        say(*[name for name in sys.argv[3:4] if name in ("SIGINT", "SIGTERM")])
         ready()
-        os.kill(os.getpid(), signal.SIGSTOP)
-        time.sleep(3600)
+        os.kill(os.getpid(), getattr(signal, sys.argv[2]))
+        while True:
+            time.sleep(3600)
 
 
 main()
