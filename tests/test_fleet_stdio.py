@@ -97,6 +97,24 @@ for line in sys.stdin:
     assert (status.generation, status.restarts) == (1, 0)
 
 
+@pytest.mark.parametrize(("intensity", "started"), [(1, 2), (4, 4), (5, 6), (10, 10)])
+async def test_each_process_counts_as_a_start(intensity: int, started: int, tmp_path: Path) -> None:
+    """Fault 91: one that always dies takes two for a try, of the probe and as a legacy one; a try is not cut short."""
+    log = tmp_path / "starts"
+    policy = evolve(FAST, intensity=intensity, max_tries=100)
+    hopeless = evolve(
+        shell("hopeless", f"read probe; echo >>'{log}'"), restart_type=RestartType.PERMANENT, restart_policy=policy
+    )
+
+    with trio.fail_after(20), nobody_left():
+        async with open_runtime([hopeless], settings=SETTINGS) as runtime:
+            await wait_for(runtime, "hopeless", Phase.PARKED)
+            status = runtime.status()["hopeless"]
+
+    assert len(log.read_text()) == started
+    assert (status.reason, status.attempt) == ("crash-loop", started // 2)
+
+
 async def test_only_noise_on_stdout_is_shown_in_the_error() -> None:
     """Fault 9: when no valid answer comes, the error shows what came instead."""
     spec = evolve(shell("noisy", "echo Listening on port 80; exec sleep 60"), connect_timeout=0.5)

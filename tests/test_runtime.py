@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 import trio
 from attrs import evolve
 from scripted_fleet import PERMANENT, StepSweep, echo_server, spec
+from trio.testing import wait_all_tasks_blocked
 
 from mcp_actors.actors.lifecycle import Phase, ServerState
 from mcp_actors.config.settings import Settings
@@ -344,6 +346,58 @@ async def test_a_bug_at_the_end_is_told_although_a_command_ended_the_life(
     assert any(record.levelname == "ERROR" and "planted" in str(record.exc_info) for record in caplog.records)
 
 
+class Silent(MemoryTransport):
+    """A transport of a user's own whose `run` returns instead of raising why; with `ends` it opens before."""
+
+    def __init__(self, serve, ends: trio.Event | None = None) -> None:
+        super().__init__(serve)
+        self.ends = ends
+
+    async def run(self, sink, *, task_status=trio.TASK_STATUS_IGNORED):
+        if self.ends is not None:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(partial(super().run, sink, task_status=task_status))
+                await self.ends.wait()
+                nursery.cancel_scope.cancel()
+
+
+async def test_a_transport_that_returns_before_it_is_open_is_a_failed_connect(autojump_clock: object) -> None:
+    """It is told at once; nobody waits for the connect timeout (invariant 1)."""
+    began = trio.current_time()
+    async with open_runtime([spec("one", echo_server())], transports=lambda one: Silent(one.target.serve)) as runtime:
+        status = (await runtime.wait_ready())["one"]
+
+    assert (status.state, status.reason) == (ServerState.FAILED, "unreachable")
+    assert "the transport ended before it was open" in (status.error or "")
+    assert trio.current_time() - began < 1
+
+
+@pytest.mark.parametrize("is_calling", [True, False])
+async def test_a_transport_that_returns_while_it_is_used_is_broken(is_calling: bool, autojump_clock: object) -> None:
+    """Calls in flight fail with it and the server is connected no more (invariant 1)."""
+    failures: list[TransportBroken] = []
+    ends, server = trio.Event(), echo_server()
+
+    async def call(runtime) -> None:
+        with pytest.raises(TransportBroken) as broken:
+            await runtime.call_tool("one.slow", {"seconds": 1000})
+        failures.append(broken.value)
+
+    async with open_runtime([spec("one", server)], transports=lambda one: Silent(one.target.serve, ends)) as runtime:
+        await runtime.wait_ready()
+        async with trio.open_nursery() as nursery:
+            if is_calling:
+                nursery.start_soon(call, runtime)
+            await wait_all_tasks_blocked()
+            ends.set()
+        await wait_state(runtime, "one", ServerState.FAILED)
+        status = runtime.status()["one"]
+
+    assert [failure.reason for failure in failures] == ["the transport ended"] * is_calling
+    assert (status.state, status.reason) == (ServerState.FAILED, "crash")
+    assert "the transport ended" in (status.error or "")
+
+
 # ── dying, restarting ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -420,8 +474,8 @@ async def test_many_calls_to_a_dead_server_start_it_once(autojump_clock: object)
 
 @pytest.mark.deadline(200_000)
 async def test_a_flapping_server_is_parked_and_calls_are_refused_with_the_reason(autojump_clock: object) -> None:
-    """Fault 91, invariant 6: a server that dies after every handshake is started six times a minute, then parked."""
-    server = echo_server()
+    """Fault 91, invariant 6: a server that dies after every handshake is started `intensity` times, then parked."""
+    server, policy = echo_server(), RestartPolicy(intensity=6)
     server.die_on("tools/list")
     starts = 0
 
@@ -430,7 +484,8 @@ async def test_a_flapping_server_is_parked_and_calls_are_refused_with_the_reason
         starts += 1
         await server.serve(link)
 
-    async with open_runtime([spec("one", serve, **PERMANENT)], settings=SETTINGS) as runtime:
+    flapping = evolve(spec("one", serve, **PERMANENT), restart_policy=policy)
+    async with open_runtime([flapping], settings=SETTINGS) as runtime:
         await wait_state(runtime, "one", ServerState.FAILED)
         status = runtime.status()["one"]
         with pytest.raises(ServerNotReady) as refused:

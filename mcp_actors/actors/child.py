@@ -177,7 +177,6 @@ class Child:
             await self._tell(ServerState.PENDING, Phase.QUEUED, "queued")
         async with self._permits:
             opened = trio.current_time()
-            self._history = self._history.started(opened, self.spec.restart_policy.period)
             await self._tell(ServerState.PENDING, Phase.CONNECTING, "connecting", generation=connection.generation)
             logger.debug("[MCP:%s] connect.started transport=%s", self.spec.name, self.spec.transport)
             with trio.fail_after(self._connect_timeout) as self.clock:
@@ -255,7 +254,7 @@ class Child:
         return Connection(
             self.spec,
             self._settings,
-            self._open_transport,
+            self._begin_transport,
             self._registry,
             generation=self.status.generation + 1,
             pinned_era=pinned,
@@ -264,6 +263,11 @@ class Child:
             alarms=self._alarms,
             listening=self.listening,
         )
+
+    def _begin_transport(self) -> Transport:
+        """Build the transport of one start: a life takes two where the first process died of the era probe (A02)."""
+        self._history = self._history.started(trio.current_time(), self.spec.restart_policy.period)
+        return self._open_transport()
 
     # ── commands, called by the supervisor's tasks ───────────────────────────────────────────────────────────────────
 

@@ -4,8 +4,9 @@ What this is not: the doing (`child`). Time and chance are arguments.
 
 Rules.
 
-1. Every start counts: more than `intensity` starts within `period` park the child, whoever asked for the starts and
-   however well each of them began (invariant 6, fault 91).
+1. Every start of a process counts: more than `intensity` starts within `period` park the child, whoever asked for the
+   starts and however well each of them began (invariant 6, fault 91). A life that has begun is not cut short: where its
+   first process dies of the era probe it may take one more than that (A02).
 2. Failed tries in a row back off exponentially; `max_tries` of them park the child (S116).
 3. The row ends with proof of health, which is work done or `stable_after` seconds of life, never a handshake.
 4. What a restart cannot help (a login, a refusal) is not restarted.

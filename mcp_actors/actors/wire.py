@@ -20,7 +20,14 @@ from mcp_actors.actors.calls import Calls
 from mcp_actors.actors.hosting import ASKS_A_PERSON
 from mcp_actors.actors.outgoing import Outgoing
 from mcp_actors.actors.slots import SendAgain
-from mcp_actors.errors import McpActorsError, RpcError, TransportBroken, TransportClosed, TransportError
+from mcp_actors.errors import (
+    ConnectFailed,
+    McpActorsError,
+    RpcError,
+    TransportBroken,
+    TransportClosed,
+    TransportError,
+)
 from mcp_actors.protocol.clocks import CallTimeouts
 from mcp_actors.protocol.events import (
     ErrorReceived,
@@ -126,6 +133,10 @@ class Wire:
     async def _serve(self) -> None:
         try:
             await self.transport.run(self, task_status=self)
+            # By the contract it raises why; a transport of somebody's own may forget to, and nobody must wait for it.
+            if not self._is_open:
+                raise ConnectFailed(server=self.server, reason="the transport ended before it was open")
+            raise TransportBroken(server=self.server, reason="the transport ended")
         except TransportBroken as broken:
             self.ended(broken)
             if not self.must_reopen:
