@@ -65,8 +65,8 @@ async def open_runtime(
         settings: numbers; None: read from `environ`.
         environ: environment for settings, ``${VAR}`` and children; None: this process's.
         transports: builds the transport of a spec, for transports of your own; None: the shipped ones.
-        state_dir: where logins are kept, and living children noted: the next run with the same directory first stops
-            what a killed run left behind (fault 4); None: nowhere.
+        state_dir: where logins are kept, and living children noted: the next run with the same directory stops what a
+            killed run left behind, and a server of that name starts after that (fault 4); None: nowhere.
         host: answers what servers ask (roots, sampling, elicitation); None: nothing is offered to them.
         prompter: asks a person to sign in when a server demands it during a call; None: such calls fail typed.
         reread: reads the configuration again for `Runtime.reload`, in a thread; None: what `config` names is read.
@@ -85,7 +85,7 @@ async def open_runtime(
     configured = Configured(config, environ, reread)
     opener = Opener(settings, environ, state_dir, prompter)
     host = evolve(host or Host(), extensions=opener.extensions)
-    await opener.prepare()
+    leftovers = opener.sweep()
     registry = Registry(window=settings.publish_window)
     supervisor = Supervisor(
         settings,
@@ -94,11 +94,14 @@ async def open_runtime(
         chance=lambda: 1.0 - random.random(),  # in (0, 1]
         host=host,
         admit=configured.admit,
+        wait_for=leftovers.wait_for,
     )
     opener.waiting = supervisor.paused
     runtime = Runtime(settings, registry, supervisor, configured, opener)
     closing, own = trio.Event(), (runtime.waker.run, partial(keep_awake, runtime))
     keepers = [*(partial(each, runtime) for each in host.keepers), *own]
+    if leftovers.under_way:
+        keepers.append(leftovers.run)
     with bare_errors():
         async with trio.open_nursery() as nursery:
             specs = configured.loaded.specs

@@ -18,6 +18,7 @@ from mcp_actors.config.specs import RestartPolicy, RestartType, ServerSpec, Stdi
 from mcp_actors.errors import TransportBroken
 from mcp_actors.runtime import open_runtime
 from mcp_actors.testing.synthetic import synthetic_command
+from mcp_actors.transports import procfs
 from tests.transports.stdio_kit import nobody_left
 
 if TYPE_CHECKING:
@@ -213,8 +214,8 @@ def children_noted(state_dir: Path) -> list[Path]:
     return list(state_dir.glob("children/*.child"))
 
 
-async def test_what_a_killed_run_left_behind_is_stopped_by_the_next(tmp_path: Path) -> None:
-    """Fault 4: a child that outlives a SIGKILLed runtime is recognised by pid and start time, and stopped."""
+async def leave_behind(state_dir: Path) -> Path:
+    """Kill a run whose only server, `stubborn`, ignores everything. Gives the entry of what lives on."""
     stubborn = "import signal, time; [signal.signal(n, signal.SIG_IGN) for n in (2, 15)]; time.sleep(60)"
     program = f"""
 import sys, trio
@@ -224,10 +225,10 @@ from mcp_actors.runtime import open_runtime
 
 async def main():
     spec = ServerSpec("stubborn", StdioTarget(sys.executable, ("-I", "-S", "-c", {stubborn!r})))
-    async with open_runtime([spec], state_dir=Path({str(tmp_path)!r})) as runtime:
+    async with open_runtime([spec], state_dir=Path({str(state_dir)!r})) as runtime:
         while not (status := runtime.status()["stubborn"]).phase == "connecting":
             await trio.sleep(0.01)
-        while not list(Path({str(tmp_path)!r}).glob("children/*.child")):
+        while not list(Path({str(state_dir)!r}).glob("children/*.child")):
             await trio.sleep(0.01)
         print("up", flush=True)
         await trio.sleep_forever()
@@ -235,17 +236,47 @@ async def main():
 trio.run(main)
 """
     process = await trio.lowlevel.open_process([sys.executable, "-c", program], stdout=-1)
+    assert process.stdout is not None
+    told = b""
+    while not told.endswith(b"\n"):
+        told += await process.stdout.receive_some()
+    process.kill()
+    await process.wait()
+    await process.stdout.aclose()
+    (noted,) = children_noted(state_dir)
+    return noted
+
+
+async def test_what_a_killed_run_left_behind_is_stopped_by_the_next(tmp_path: Path) -> None:
+    """Fault 4: a child that outlives a SIGKILLed runtime is found by pid and start time; leaving waits for its stop."""
     with trio.fail_after(20):
-        assert process.stdout is not None
-        told = b""
-        while not told.endswith(b"\n"):
-            told += await process.stdout.receive_some()
-        process.kill()
-        await process.wait()
-        await process.stdout.aclose()
-        noted = children_noted(tmp_path)
+        noted = await leave_behind(tmp_path)
         with nobody_left():
             async with open_runtime([], settings=SETTINGS, state_dir=tmp_path):
-                left = children_noted(tmp_path)
+                pass
 
-    assert (told, len(noted), left) == (b"up\n", 1, [])
+    assert not noted.exists()
+    row = procfs.read_stat(int(noted.stem))  # a zombie at most, which somebody else reaps
+    assert row is None or not row.is_alive
+
+
+async def test_a_leftover_holds_up_the_server_of_its_name_alone(tmp_path: Path) -> None:
+    """Invariants 2 and 4: two of one server never meet; the others are up while the leftover climbs the ladder."""
+    specs = [synthetic("stubborn"), *(synthetic(f"s{n}") for n in range(4))]
+    settings = evolve(SETTINGS, stop_interrupt=60.0, local_batch=1)
+
+    with trio.fail_after(20):
+        noted = await leave_behind(tmp_path)
+        with nobody_left():
+            async with open_runtime(specs, settings=settings, state_dir=tmp_path) as runtime:
+                others = await runtime.wait_ready([f"s{n}" for n in range(4)])
+                waiting = runtime.status()["stubborn"]
+                both_live = noted.exists()
+                runtime.hurry()
+                await runtime.wait_ready(["stubborn"])
+                after, is_left = runtime.status()["stubborn"], noted.exists()
+
+    assert {status.state for name, status in others.items() if name != "stubborn"} == {ServerState.CONNECTED}
+    assert (waiting.state, waiting.reason, waiting.pid) == (ServerState.PENDING, "leftover", None)
+    assert (both_live, is_left) == (True, False)
+    assert after.state is ServerState.CONNECTED

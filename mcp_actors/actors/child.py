@@ -69,6 +69,7 @@ class Child:
         chance: Callable[[], float],
         host: Host,
         alarms: Alarms,
+        wait_for: Callable[[str], trio.Event | None],
         first_generation: int = 0,
         listening: Listening | None = None,
     ) -> None:
@@ -85,6 +86,8 @@ class Child:
         self._chance = chance
         self._host = host
         self._alarms = alarms
+        # See `Supervisor`.
+        self._wait_for = wait_for
         self._history = History()
         self._era: Era | None = None
         self._era_since = -math.inf
@@ -175,6 +178,9 @@ class Child:
         queued = trio.current_time()
         if self.status.phase is not Phase.QUEUED:
             await self._tell(ServerState.PENDING, Phase.QUEUED, "queued")
+        if (leftovers_gone := self._wait_for(self.spec.name)) is not None:
+            await self._tell(ServerState.PENDING, Phase.QUEUED, "leftover")
+            await leftovers_gone.wait()  # without a permit: others go on
         async with self._permits:
             opened = trio.current_time()
             await self._tell(ServerState.PENDING, Phase.CONNECTING, "connecting", generation=connection.generation)
@@ -352,28 +358,22 @@ class Child:
             ServerNotReady: it is disabled, may not be started again so soon, or did not come up. After too many
                 failures its cause is a `GaveUp` that lists them.
         """
-        has_called = False
+        has_called, policy = False, self.spec.restart_policy
         while not self._is_gone:
             match self.status.state:
                 case ServerState.CONNECTED if self.connection is not None and self.connection.is_open:
                     return self.connection
                 case ServerState.CONNECTED | ServerState.PENDING:
                     await self._standing.moved()
-                case ServerState.FAILED if not has_called and self._may_start():
+                case ServerState.FAILED if not has_called and may_start(self._history, policy, trio.current_time()):
                     has_called = self._is_called = True
                     await self._standing.move(ServerState.PENDING, Phase.QUEUED, "called", next_retry=None)
                     self._bell.ring()
                 case _:
                     break
-        raise self._standing.not_ready() from self._given_up()
-
-    def _given_up(self) -> GaveUp | None:
-        if self.status.reason not in GIVEN_UP:
-            return None
-        return GaveUp(server=self.spec.name, failures=self._history.failures)
-
-    def _may_start(self) -> bool:
-        return may_start(self._history, self.spec.restart_policy, trio.current_time())
+        has_given_up = self.status.reason in GIVEN_UP
+        given_up = GaveUp(server=self.spec.name, failures=self._history.failures) if has_given_up else None
+        raise self._standing.not_ready() from given_up
 
     def _end_life(self) -> None:
         """Fail its calls first, then cancel it (S146)."""

@@ -34,7 +34,7 @@ class ServerState(enum.StrEnum):
 class Phase(enum.StrEnum):
     """What is being done about it. In `pending` a try waits, runs, or is to come; a missing login is none (S099)."""
 
-    QUEUED = "queued"  # waits for a permit of its batch
+    QUEUED = "queued"  # waits for a permit of its batch, or for what an earlier run left of it to end
     CONNECTING = "connecting"  # opens the transport and shakes hands
     LISTING = "listing"  # fetches the lists
     READY = "ready"  # takes calls
@@ -90,7 +90,7 @@ class ServerStatus:
     state: ServerState
     phase: Phase
     # Reason code, also of who disabled it (S101):
-    # "queued", "ready", "user", "policy", "timeout", "exit", "http", "refused", "crash-loop", ...
+    # "queued", "leftover", "ready", "user", "policy", "timeout", "exit", "http", "refused", "crash-loop", ...
     reason: str
     # What the entry names; where it names none, "http" until a connection found "sse" (fault 34).
     transport: str

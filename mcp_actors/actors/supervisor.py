@@ -74,6 +74,7 @@ class Supervisor:
         chance: Callable[[], float],
         host: Host,
         admit: Callable[[ServerSpec], ServerSpec],
+        wait_for: Callable[[str], trio.Event | None],
     ) -> None:
         self.mailbox: Mailbox[SupervisorMessage] = Mailbox("supervisor", size=MAILBOX_SIZE)
         # Batch -> right to be connecting; `borrowed_tokens` never exceeds the limits (invariant 3).
@@ -90,6 +91,8 @@ class Supervisor:
         self._alarms = Alarms()
         # Policy: gives the spec back, disabled where it may not run. The one way in for every source (S060, fault 29).
         self._admit = admit
+        # What a server of this name waits for before each start, None: nothing. A leftover of it may have to end first.
+        self._wait_for = wait_for
         # Name -> its child; removed children are gone from here at once.
         self._children: dict[str, Child] = {}
         # Name -> what should run under it, None: nothing; until somebody has its turn (rule 4).
@@ -134,6 +137,7 @@ class Supervisor:
             chance=self._chance,
             host=self._host,
             alarms=self._alarms,
+            wait_for=self._wait_for,
             first_generation=0 if old is None else old.status.generation,
             listening=None if old is None else old.listening,
         )

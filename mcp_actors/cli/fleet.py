@@ -157,7 +157,7 @@ def load_plan(shared: GlobalOptions, environ: Mapping[str, str] = os.environ) ->
 async def open_fleet(plan: Plan, *, host: Host | None = None) -> AsyncIterator[Runtime]:
     """Tell what is wrong with the plan and start what it says; leaving stops all of it.
 
-    With the logins of this user, and as every run: what a killed one left behind is stopped first (fault 4). `host`
+    With the logins of this user, and as every run: what a killed one left behind is stopped (fault 4). `host`
     answers what servers ask.
     """
     plan.tell()

@@ -16,8 +16,9 @@ from attrs import field
 from mcp_actors.config.specs import RemoteTarget
 from mcp_actors.transports.found import Found
 from mcp_actors.transports.ladder import Hurry
-from mcp_actors.transports.leftovers import sweep_and_open
+from mcp_actors.transports.leftovers import open_journal
 from mcp_actors.transports.opening import open_transport
+from mcp_actors.transports.sweeping import Sweep, find_leftovers
 from mcp_actors.values import define
 
 if TYPE_CHECKING:
@@ -53,13 +54,17 @@ class Opener:
     found: Found = field(factory=Found)
     # Server name -> extensions of signing in that are in use with it, since its transport was built (S281).
     _extensions: dict[str, Mapping[str, JsonObject]] = field(factory=dict, init=False)
-    # Where living children are noted; set by `prepare`.
+    # Where living children are noted.
     _journal: Journal | None = field(default=None, init=False)
 
-    async def prepare(self) -> None:
-        """Stop what an earlier run left behind, and open this run's journal (fault 4). Cancellation: safe."""
-        if self.state_dir is not None:
-            self._journal = await sweep_and_open(self.state_dir / "children", self.settings, hurry=self.hurry)
+    def sweep(self) -> Sweep:
+        """Find what an earlier run left behind, for somebody to stop, and open this run's journal (fault 4)."""
+        if self.state_dir is None:
+            return Sweep(self.settings, self.hurry)
+        directory = self.state_dir / "children"
+        found = find_leftovers(directory, self.settings, self.hurry)
+        self._journal = open_journal(directory)
+        return found
 
     @cached_property
     def desk(self) -> AuthDesk:

@@ -1,10 +1,9 @@
-"""Owns the journal of living children, so that the next run can stop what a killed run left behind (fault 4).
+"""Owns the journal of living children, so that the next run can find what a killed run left behind (fault 4).
 
-What this is not: the normal stop, which leaves nothing to find. A child that watches its input ends by itself when its
-runtime is killed; this is for those that do not.
+What this is not: the stop of what is found (`sweeping`).
 
 Rule 1: a process is named by boot, pid and start time together, never by pid alone.
-Rule 2: nothing is touched while its owner lives, and nothing that this format does not describe.
+Rule 2: nothing is read that this format does not describe.
 Rule 3: the directory is private (0700), its files are 0600 and appear whole or not at all. Nothing else is believed:
 whoever could write an entry would have us signal processes of his choice.
 
@@ -19,26 +18,22 @@ import logging
 import os
 from typing import TYPE_CHECKING, Final
 
-import trio
 from attrs import field
 
-from mcp_actors.files.private import draft_of, is_private, open_private_directory, read_private, why_doubted
-from mcp_actors.transports import ladder, procfs
+from mcp_actors.files.private import draft_of, open_private_directory, read_private
+from mcp_actors.transports import procfs
 from mcp_actors.values import define, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from mcp_actors.config.settings import Settings
-
-__all__ = ["Journal", "Leftover", "open_journal", "parse_leftover", "sweep", "sweep_and_open"]
+__all__ = ["Journal", "Leftover", "entries", "open_journal", "parse_leftover", "read_leftover"]
 
 _log = logging.getLogger("mcp_actors.transports.leftovers")
 
 _FORMAT: Final = 1
 _SUFFIX: Final = ".child"
-_POLL: Final = 0.02
 # What is lost where nothing can be written.
 _LOSS: Final = "should this run be killed, the next one will not find what it leaves behind"
 
@@ -130,122 +125,16 @@ def parse_leftover(text: bytes) -> Leftover | None:
     return leftover if leftover.pid > 1 and leftover.owner_pid > 0 else None
 
 
-async def sweep(directory: Path, settings: Settings, *, hurry: ladder.Hurry | None = None) -> tuple[Leftover, ...]:
-    """Stop what a dead runtime left behind, all at once, and clean the journal.
-
-    Args:
-        directory: the one that was given to `open_journal`; need not exist.
-        settings: the waits of the ladder.
-        hurry: skips those waits.
-
-    Returns:
-        The leftovers that were stopped.
-
-    Cancellation:
-        Shielded for at most `ladder.bound` seconds. Entries of processes that still live stay for the next run.
-
-    Source:
-        Issue 2 point 5, fault 4.
-    """
-    boot = procfs.boot_id()
-    if boot is None or not is_private(directory):
-        return ()
-    stopped: list[Leftover] = []
-
-    async def stop(path: Path, leftover: Leftover) -> None:
-        tree = _LeftoverTree(leftover)
-        _log.info("[MCP:%s] stopping a leftover of a previous run pid=%d", leftover.server, leftover.pid)
-        await ladder.climb(tree, ladder.rungs(settings), hurry or ladder.Hurry())
-        if tree.is_gone():
-            stopped.append(leftover)
-            _remove(path)
-
-    async with trio.open_nursery() as nursery:
-        for path, leftover in _entries(directory):
-            if leftover.boot == boot and _is_same(leftover.owner_pid, leftover.owner_start):
-                continue
-            if leftover.boot != boot or not _is_same(leftover.pid, leftover.start):
-                _remove(path)
-            else:
-                nursery.start_soon(stop, path, leftover)
-    return tuple(stopped)
+def read_leftover(path: Path) -> Leftover | None:
+    """Read one file of the journal; None when it is none of ours, as we write them."""
+    try:
+        return parse_leftover(read_private(path) or b"")
+    except OSError:
+        return None
 
 
-async def sweep_and_open(directory: Path, settings: Settings, *, hurry: ladder.Hurry | None = None) -> Journal | None:
-    """Stop what an earlier run left behind, then open the journal of this one. See `sweep` and `open_journal`."""
-    # Told once for a run.
-    for path, what in ((directory.parent, "the state directory"), (directory, "the journal of children")):
-        if (why := why_doubted(path)) is not None:
-            _log.warning("%s %s is not for this user alone: %s; what stands there may not be believed", what, path, why)
-    for leftover in await sweep(directory, settings, hurry=hurry):
-        _log.warning("[MCP:%s] stopped pid=%d, left behind by an earlier run", leftover.server, leftover.pid)
-    return open_journal(directory)
-
-
-@define(eq=False)
-class _LeftoverTree:
-    """A `ladder.Tree` over a process that is no child of ours: it is looked at, not waited for.
-
-    It is made while the leader was seen alive. From then on the group's number stays taken until the group is empty,
-    so it may be signalled as long as nobody saw it empty.
-    """
-
-    leftover: Leftover
-    _is_gone: bool = False
-
-    def close_input(self) -> None:
-        """Nothing to do: it was closed when the owner died."""
-
-    def find_strays(self) -> None:
-        """Nothing to do: what left the group cannot be told from what was meant to stay."""
-
-    def signal(self, number: int) -> None:
-        """Send a signal to the group, or to the process alone when it leads none."""
-        pid = self.leftover.pid
-        if self.is_gone():
-            return
-        row = procfs.read_stat(pid)
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            if row is not None and row.start == self.leftover.start and row.group != pid:
-                os.kill(pid, number)
-            else:
-                os.killpg(pid, number)
-
-    def is_gone(self) -> bool:
-        """Whether neither the process nor anybody in its group runs."""
-        if not self._is_gone and not _is_same(self.leftover.pid, self.leftover.start):
-            self._is_gone = not procfs.has_live_member(self.leftover.pid)
-        return self._is_gone
-
-    def is_past_help(self) -> bool:
-        """As `is_gone`, which does not count zombies."""
-        return self.is_gone()
-
-    async def wait(self) -> None:
-        """Wait until the leader has ended."""
-        while _is_same(self.leftover.pid, self.leftover.start):  # noqa: ASYNC110  no event tells the end of a stranger
-            await trio.sleep(_POLL)
-
-    async def rest(self, seconds: float) -> None:
-        """Let time pass."""
-        await trio.sleep(seconds)
-
-
-def _is_same(pid: int, start: int) -> bool:
-    row = procfs.read_stat(pid)
-    return row is not None and row.start == start and row.is_alive
-
-
-def _entries(directory: Path) -> Iterator[tuple[Path, Leftover]]:
+def entries(directory: Path) -> Iterator[tuple[Path, Leftover]]:
+    """Read all of the journal."""
     for path in sorted(directory.glob(f"*{_SUFFIX}")):
-        try:
-            leftover = parse_leftover(read_private(path) or b"")
-        except OSError:  # not by us, as we write them
-            continue
-        if leftover is not None:
+        if (leftover := read_leftover(path)) is not None:
             yield path, leftover
-
-
-def _remove(path: Path) -> None:
-    with contextlib.suppress(OSError):
-        path.unlink()

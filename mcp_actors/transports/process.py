@@ -116,8 +116,7 @@ class Child:
     def signal(self, number: int) -> None:
         """Send a signal to the whole group and to the strays; nothing happens when they are gone."""
         for row in self._strays:
-            now = procfs.read_stat(row.pid)
-            if now is not None and now.start == row.start:
+            if procfs.is_running(row.pid, row.start):
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(row.pid, number)
         if not self.is_group_empty():
@@ -172,11 +171,7 @@ class Child:
             self.selector.forget(self._end)
 
     def _has_stray(self) -> bool:
-        for row in self._strays:
-            now = procfs.read_stat(row.pid)
-            if now is not None and now.start == row.start and now.is_alive:
-                return True
-        return False
+        return any(procfs.is_running(row.pid, row.start) for row in self._strays)
 
 
 def read_now(fd: int, size: int) -> bytes | None:

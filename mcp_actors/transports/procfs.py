@@ -14,7 +14,7 @@ from mcp_actors.values import frozen
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["ProcessStat", "boot_id", "descendants", "has_live_member", "parse_stat", "read_stat", "stats"]
+__all__ = ["ProcessStat", "boot_id", "descendants", "has_live_member", "is_running", "parse_stat", "read_stat", "stats"]
 
 _PROC: Final = "/proc"
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
@@ -60,6 +60,12 @@ def read_stat(pid: int) -> ProcessStat | None:
         return parse_stat(_read(f"{_PROC}/{pid}/stat"))
     except OSError:
         return None
+
+
+def is_running(pid: int, start: int) -> bool:
+    """Whether the process that pid and start time name is alive, as far as /proc tells."""
+    row = read_stat(pid)
+    return row is not None and row.start == start and row.is_alive
 
 
 def boot_id() -> str | None:

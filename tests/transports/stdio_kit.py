@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -142,3 +143,24 @@ def nobody_left() -> Iterator[None]:
     yield
     assert [pid for pid in our_children() if pid not in before] == []
     assert len(list(Path("/proc/self/fd").iterdir())) <= descriptors
+
+
+@contextmanager
+def stubborn_child() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that ignores signals, of no transport and in a group of its own; killed and reaped afterwards."""
+    child = subprocess.Popen(
+        [*PYTHON, str(CHILDREN / "server.py"), "stubborn"], start_new_session=True, stdout=subprocess.PIPE
+    )
+    assert child.stdout is not None
+    child.stdout.readline()
+    try:
+        yield child
+    finally:
+        child.kill()
+        child.communicate()
+
+
+def dead_pid() -> int:
+    done = subprocess.Popen(["/bin/true"])
+    done.wait()
+    return done.pid

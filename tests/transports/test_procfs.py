@@ -37,6 +37,8 @@ def test_own_row_is_found() -> None:
 
     assert row is not None
     assert (row.pid, row.group, row.session, row.is_alive) == (os.getpid(), os.getpgrp(), os.getsid(0), True)
+    assert procfs.is_running(row.pid, row.start)
+    assert not procfs.is_running(row.pid, row.start + 1)
     assert procfs.boot_id() == procfs.boot_id() != ""
 
 
@@ -46,10 +48,12 @@ def test_zombie_is_not_alive() -> None:
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
 
     row, has_live = procfs.read_stat(child.pid), procfs.has_live_member(child.pid)
+    assert row is not None
+    is_running = procfs.is_running(child.pid, row.start)
     child.wait()
 
-    assert row is not None
     assert not row.is_alive
+    assert not is_running
     assert has_live is False
     assert procfs.read_stat(child.pid) is None
 
