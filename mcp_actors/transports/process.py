@@ -6,7 +6,8 @@ What this is not: its birth (`spawning`), the order in which it is stopped (`lad
 A child is a process of its own with the rights of this user on this machine; no network is between (S071).
 
 Rule 1: a child is always waited for by the one task that owns it, so nothing stays as a zombie (fault 2). That task
-hears its pipes too, by way of `selector`.
+hears its pipes too, by way of `selector`. So are those below it whose parent we became because theirs ended, as
+process 1 of a container does.
 Rule 2: the pipes are ours, as numbers: objects around them cost a tenth of a spawn.
 Rule 3: a group is never signalled after it was seen empty: its number may belong to somebody else by then.
 """
@@ -159,7 +160,8 @@ class Child:
             os.close(fd)
 
     def close(self) -> None:
-        """Give back every descriptor, once. No task may be waiting on one."""
+        """Give back every descriptor, and reap what was left to us, once. No task may be waiting."""
+        self._reap_adopted()
         self.close_input()
         self.selector.close()
         for fd in (self.stdout, self.stderr, self._end):
@@ -169,6 +171,14 @@ class Child:
     async def _reap(self) -> None:
         if self.poll() is not None:
             self.selector.forget(self._end)
+
+    def _reap_adopted(self) -> None:
+        if self.exit_status is None:  # the number would be that of the child itself
+            return
+        for number in (-self.pid, *(row.pid for row in self._strays)):
+            with contextlib.suppress(ChildProcessError):
+                while os.waitpid(number, os.WNOHANG)[0]:
+                    pass
 
     def _has_stray(self) -> bool:
         return any(procfs.is_running(row.pid, row.start) for row in self._strays)

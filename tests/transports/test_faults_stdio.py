@@ -42,6 +42,28 @@ async def test_fault_1_wrapper_that_leaves_first() -> None:
     assert living(marker) == []
 
 
+async def test_fault_1_a_daemon_is_left_alone() -> None:
+    """What has a session of its own and lost its parent before the stop is meant to stay: an adb, a tmux, a browser."""
+    marker = f"marker-daemon-{os.getpid()}"
+    with trio.fail_after(10), nobody_left():
+        async with opened(make("wrapper.sh", "daemon", marker)) as wire:
+            await wire.sink.wait_for(1)
+
+    (daemon,) = living(marker)
+    os.kill(daemon, signal.SIGKILL)
+
+
+async def test_fault_2_orphans_that_are_left_to_us_are_reaped() -> None:
+    """As process 1 of a container we are the parent of a server's orphans: none stays as a zombie after its stop."""
+    argv = [sys.executable, str(CHILDREN / "adopter.py")]
+    with trio.fail_after(20):
+        done = await trio.run_process(
+            argv, capture_stdout=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        )
+
+    assert done.stdout == b"[]"
+
+
 async def test_fault_2_child_killed_from_outside_is_reaped() -> None:
     """Nobody calls close; the child is reaped and its end reported."""
     with trio.fail_after(10), nobody_left():

@@ -6,5 +6,8 @@ case $1 in
 wait) exec 3<&0; "$PYTHON" -S -E "$here/server.py" ${3:-stubborn} "$2" <&3 & wait ;;
 leave) exec 3<&0; "$PYTHON" -S -E "$here/server.py" ${3:-stubborn} "$2" <&3 & exit 3 ;;
 setsid) exec 3<&0; setsid "$PYTHON" -S -E "$here/server.py" ${3:-stubborn} "$2" <&3 & wait ;;
+daemon)
+    (setsid "$PYTHON" -S -E "$here/server.py" stubborn "$2" </dev/null &)
+    read end ;;
 jobs) exec 3<&0; "$PYTHON" -S -E -c "$group" -S -E "$here/server.py" ${3:-stubborn} "$2" <&3 & wait ;;
 esac
