@@ -86,8 +86,7 @@ class Child:
         self._chance = chance
         self._host = host
         self._alarms = alarms
-        # See `Supervisor`.
-        self._wait_for = wait_for
+        self._wait_for = wait_for  # see `Supervisor`
         self._history = History()
         self._era: Era | None = None
         self._era_since = -math.inf
