@@ -21,14 +21,16 @@ from attrs import evolve
 from mcp_actors.actors.agenda import Agenda
 from mcp_actors.actors.slots import SendAgain, Slot
 from mcp_actors.errors import McpActorsError
+from mcp_actors.protocol.clocks import Clock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from mcp_actors.actors.alarms import Alarms
-    from mcp_actors.actors.slots import OpenSlot, ProgressCallback
+    from mcp_actors.actors.slots import OpenSlot, Request
     from mcp_actors.jsontypes import JsonObject
-    from mcp_actors.protocol.clocks import CallTimeouts
+    from mcp_actors.protocol.budget import Budget
+    from mcp_actors.protocol.clocks import CallClocks
     from mcp_actors.protocol.session import Session
     from mcp_actors.protocol.types import Frame, RequestId
     from mcp_actors.transports.base import Transport
@@ -71,49 +73,41 @@ class Calls:
         self._error: McpActorsError | None = None
         # What the peer did wrong lately, oldest first, and when: a silence may be an answer that nobody could match.
         self._faults: tuple[tuple[float, str], ...] = ()
+        # Budgets of calls that are between two exchanges, and what ends with them.
+        self._rests: dict[Budget, trio.CancelScope] = {}
         # Where new requests wait while a wire session is renewed; None while none is.
         self._gate: trio.Event | None = None
 
     def __len__(self) -> int:
         return len(self._slots)
 
-    async def ask(
-        self,
-        method: str,
-        params: JsonObject | None,
-        *,
-        timeouts: CallTimeouts,
-        on_progress: ProgressCallback | None = None,
-        headers: Sequence[tuple[str, str]] = (),
-    ) -> bytes:
+    async def ask(self, request: Request) -> bytes:
         """Send one request and wait for its answer. See `Connection.request`."""
-        slot = Slot(trio.current_time(), timeouts)
+        slot = Slot(trio.current_time(), request.timeouts, request.budget)
         try:
-            return await self._ask_once(method, params, slot, on_progress, headers, is_resend=False)
+            return await self._ask_once(request, slot, is_resend=False)
         except SendAgain:
-            again = Slot(slot.begun_at, timeouts)
-            return await self._ask_once(method, params, again, on_progress, headers, is_resend=True)
+            again = Slot(slot.begun_at, request.timeouts, request.budget)
+            return await self._ask_once(request, again, is_resend=True)
 
-    async def _ask_once(
-        self,
-        method: str,
-        params: JsonObject | None,
-        slot: Slot,
-        on_progress: ProgressCallback | None,
-        headers: Sequence[tuple[str, str]],
-        *,
-        is_resend: bool,
-    ) -> bytes:
+    async def _ask_once(self, request: Request, slot: Slot, *, is_resend: bool) -> bytes:
         while self._gate is not None:
             with trio.move_on_at(slot.clocks.next_deadline):
                 await self._gate.wait()
             clock = slot.clocks.expired(trio.current_time())
             if clock is not None:
                 raise trio.TooSlowError(f"the {clock} clock ran out: the server's session was being renewed")
+            slot.deadline = min(slot.deadline, slot.budget.deadline)
         if self._error is not None:
             raise evolve(self._error)
+        on_progress = request.on_progress
         frame = self._session.request(
-            method, params, slot, wants_progress=on_progress is not None, is_resend=is_resend, headers=headers
+            request.method,
+            request.params,
+            slot,
+            wants_progress=on_progress is not None,
+            is_resend=is_resend,
+            headers=request.headers,
         )
         request_id = frame.request_id
         assert request_id is not None
@@ -244,16 +238,39 @@ class Calls:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Stop the clocks of the calls in flight while the block runs: a person is asked (S202, field pain 42)."""
-        slots = list(self._slots.items())
-        for _, slot in slots:
-            slot.clocks.pause(trio.current_time())
+        """Stop the clocks of all calls while the block runs: a person is asked (S202, field pain 42)."""
+        stopped: list[CallClocks | Budget] = [*(slot.clocks for slot in self._slots.values()), *self._rests]
+        for clock in stopped:
+            clock.pause(trio.current_time())
+        self._follow_rests()
         try:
             yield
         finally:
-            for request_id, slot in slots:
-                slot.clocks.resume(trio.current_time())
+            for clock in stopped:
+                clock.resume(trio.current_time())
+            self._follow_rests()
+            for request_id, slot in self._slots.items():  # of calls that were stopped, perhaps another exchange by now
                 self._move(request_id, slot)
+
+    @contextmanager
+    def resting(self, budget: Budget) -> Iterator[None]:
+        """Hold a call to its budget while it does something else than to wait for an answer.
+
+        Raises:
+            trio.TooSlowError: it is spent.
+        """
+        with trio.CancelScope(deadline=budget.deadline) as scope:
+            self._rests[budget] = scope
+            try:
+                yield
+            finally:
+                del self._rests[budget]
+        if scope.cancelled_caught:
+            raise trio.TooSlowError(f"the {Clock.WALL} clock ran out after {budget.timeout:g} s")
+
+    def _follow_rests(self) -> None:
+        for budget, scope in self._rests.items():
+            scope.deadline = budget.deadline
 
     def note_first_byte(self, request_id: RequestId | None) -> None:
         """Learn that the first byte of an answer has come: its clock stops."""

@@ -23,11 +23,13 @@ from mcp_actors.actors.hosting import Answering
 from mcp_actors.actors.lists import Lists
 from mcp_actors.actors.pulse import PINGED, Strikes, keep_pinging
 from mcp_actors.actors.requests import ask_fully
+from mcp_actors.actors.slots import Request
 from mcp_actors.actors.users import Users
 from mcp_actors.actors.wire import Wire
 from mcp_actors.config.settings import Settings
 from mcp_actors.config.specs import RemoteTarget
 from mcp_actors.errors import AuthRequired, CredentialsRefused, McpActorsError, TransportClosed
+from mcp_actors.protocol.budget import Budget
 from mcp_actors.protocol.cache import ResponseCache
 from mcp_actors.protocol.clocks import resolve_timeouts
 from mcp_actors.protocol.events import ElicitationCompleted, LogReceived
@@ -41,6 +43,7 @@ from mcp_actors.transports.base import Diagnostics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from mcp_actors.actors.alarms import Alarms
     from mcp_actors.actors.hosting import Host
@@ -50,7 +53,6 @@ if TYPE_CHECKING:
     from mcp_actors.actors.slots import ProgressCallback, Slot
     from mcp_actors.config.specs import ServerSpec
     from mcp_actors.jsontypes import JsonObject
-    from mcp_actors.protocol.clocks import CallTimeouts
     from mcp_actors.protocol.events import Event
     from mcp_actors.protocol.listening import ListenFilter
     from mcp_actors.protocol.types import ServerInfo
@@ -230,7 +232,8 @@ class Connection:
         Args:
             method: such as "tools/call".
             params: JSON object without the era's ``_meta`` fields.
-            timeout: seconds until the call is given up and the server is told; None: the clocks of this server's calls.
+            timeout: seconds for all of it, rounds and repetitions included, but for the time that a person takes; then
+                it is given up and the server is told. None: as this server's calls (S199, S200).
             on_progress: called in this task with the newest progress.
             headers: further mirrored values, for transports that have headers.
 
@@ -249,27 +252,26 @@ class Connection:
         Source:
             S147, S197-S204, S209, B17-B20.
         """
-        timeouts = self.timeouts if timeout is None else evolve(self.timeouts, wall=timeout)
+        request = Request(method, params, self.budget(timeout), self.timeouts, on_progress, headers)
         with self.users:
-            complete = await ask_fully(
-                self, method, params, timeouts=timeouts, on_progress=on_progress, headers=headers
-            )
+            complete = await ask_fully(self, request)
         self.served += 1
         return complete.result
 
-    async def exchange(
-        self,
-        method: str,
-        params: JsonObject | None = None,
-        *,
-        timeouts: CallTimeouts,
-        on_progress: ProgressCallback | None = None,
-        headers: Sequence[tuple[str, str]] = (),
-    ) -> bytes:
-        """`request` for our own housekeeping: its answer is no proof of health."""
+    def budget(self, timeout: float | None) -> Budget:
+        """The time of a call that begins now; None: what the server's calls may take."""
+        return Budget(self.timeouts.wall if timeout is None else timeout, trio.current_time())
+
+    def resting(self, budget: Budget) -> AbstractContextManager[None]:
+        """Hold a call to its budget while it does something else than to wait for an answer. See `Calls.resting`."""
+        assert self._wire is not None, "its call has begun"
+        return self._wire.calls.resting(budget)
+
+    async def exchange(self, request: Request) -> bytes:
+        """Send one request, once, and wait for its answer; that alone is no proof of health. See `request`."""
         wire = self._usable_wire()
         try:
-            result = await wire.calls.ask(method, params, timeouts=timeouts, on_progress=on_progress, headers=headers)
+            result = await wire.calls.ask(request)
         except McpActorsError as refused:
             error = self.judged(refused)
             error.server = self.spec.name

@@ -24,8 +24,9 @@ from attrs import evolve
 
 from mcp_actors.actors.bell import Bell
 from mcp_actors.actors.messages import Flush, Listing, ServerListed
+from mcp_actors.actors.slots import Request
 from mcp_actors.errors import McpActorsError, TransportError
-from mcp_actors.protocol.clocks import CallTimeouts
+from mcp_actors.protocol.budget import Budget
 from mcp_actors.protocol.lists import PageCollector
 from mcp_actors.protocol.mirrored import is_marked, refuse_schema
 from mcp_actors.tools.catalog import tools_from_items
@@ -212,14 +213,13 @@ class Lists:
     async def _collect(self, kind: str) -> PageCollector:
         """All pages; what may pass by itself is tried again a few times (S154)."""
         method, key = _KINDS[kind]
-        timeouts = CallTimeouts(wall=self._page_timeout)
         for pause in (*RETRY_PAUSES, None):
             pages = PageCollector(method, key)
             params: JsonObject | None = pages.first()
             try:
                 while params is not None:
-                    result = await self._connection.exchange(method, params, timeouts=timeouts)
-                    params = pages.feed(result)
+                    budget = Budget(self._page_timeout, trio.current_time())
+                    params = pages.feed(await self._connection.exchange(Request(method, params, budget)))
             except TransportError as error:
                 if pause is None or not (error.can_retry and self._connection.is_alive):
                     raise

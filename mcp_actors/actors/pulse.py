@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
+from mcp_actors.actors.slots import Request
 from mcp_actors.errors import ConnectFailed, McpActorsError, RpcError, TransportBroken
-from mcp_actors.protocol.clocks import CallTimeouts
+from mcp_actors.protocol.budget import Budget
 from mcp_actors.values import define
 
 if TYPE_CHECKING:
@@ -50,14 +51,13 @@ class Strikes:
 
 async def keep_pinging(wire: Wire, strikes: Strikes, *, interval: float, timeout: float) -> None:
     """Ping into silence. Runs until cancelled, or until three pings in a row had no answer: the wire is given up."""
-    timeouts = CallTimeouts(wall=timeout)
     while True:
         due = wire.heard_at + interval
         if trio.current_time() < due:
             await trio.sleep_until(due)
             continue
         try:
-            await wire.calls.ask("ping", None, timeouts=timeouts)
+            await wire.calls.ask(Request("ping", None, Budget(timeout, trio.current_time())))
         except (McpActorsError, trio.TooSlowError) as error:
             lost = TransportBroken(reason=f"no answer to a ping within {timeout:g} s")
             if strikes.note(error if isinstance(error, RpcError) else lost):

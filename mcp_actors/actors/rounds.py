@@ -2,27 +2,33 @@
 
 What this is not: the judging of rounds (`protocol.mrtr`, `elicitation.requests`), nor the asking of people (`hosting`).
 
-Runs in the caller's own task. Each round is a request with clocks of its own, so that the time that a person takes
-counts for none of them (S202; spec_client 9.2.7).
+Runs in the caller's own task. Each round is a request with clocks of its own, but for the wall's: that is the budget of
+the whole call, which stands still while a person is asked (S202; spec_client 9.2.7).
 """
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import trio
+from attrs import evolve
 
+from mcp_actors.actors.hosting import ASKS_A_PERSON
 from mcp_actors.errors import RpcError
 from mcp_actors.groups import bare_errors
 from mcp_actors.protocol.mrtr import Complete
 from mcp_actors.protocol.server_asks import ELICITATION, has_mode
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
 
+    from mcp_actors.actors.connection import Connection
     from mcp_actors.actors.hosting import Answering
+    from mcp_actors.actors.slots import Request
     from mcp_actors.jsontypes import JsonObject
+    from mcp_actors.protocol.budget import Budget
     from mcp_actors.protocol.mrtr import InputRequest, RoundTrip
 
 __all__ = ["answers_to", "ask_in_rounds", "ask_with_pages", "visit_and_repeat"]
@@ -33,66 +39,93 @@ P = TypeVar("P")
 MAX_ROUNDS: Final = 3
 
 
-async def ask_in_rounds(
-    answering: Answering, trip: RoundTrip, ask: Callable[[JsonObject], Awaitable[bytes]]
-) -> Complete:
+async def ask_in_rounds(connection: Connection, trip: RoundTrip, request: Request) -> Complete:
     """Send a request and answer what the server wants to know first, until it answers.
 
     Args:
-        answering: gives the answers; its capabilities were declared on the request.
-        trip: the rounds; holds method and params of the first.
-        ask: sends one round and gives its result.
+        trip: the rounds; made of the same request, and of the capabilities that are declared on it.
 
     Raises:
         RemoteProtocolError: a round broke the rules, or there were too many.
         RpcError: a question was refused that has no shape for a refusal.
-        Whatever `ask` raises.
+        trio.TooSlowError: the budget is spent.
+        Whatever `Connection.exchange` raises.
 
     Source:
         B06-B08.
     """
-    params = trip.params
     while True:
-        step = trip.feed(await ask(params))
+        step = trip.feed(await connection.exchange(request))
         if isinstance(step, Complete):
             return step
-        await trio.sleep(step.pause)
-        params = step.retry(await answers_to(answering, step.questions))
+        with connection.resting(request.budget):
+            await trio.sleep(step.pause)
+        answers = await answers_to(connection, request.budget, step.questions)
+        request = evolve(request, params=step.retry(answers))
 
 
-async def answers_to(answering: Answering, questions: Sequence[InputRequest]) -> dict[str, JsonObject]:
-    """Answer all questions of a round, at once. Maps key -> bare result, in the order of the questions."""
+async def answers_to(
+    connection: Connection, budget: Budget, questions: Sequence[InputRequest]
+) -> dict[str, JsonObject]:
+    """Answer all questions of a round, at once. Maps key -> bare result, in the order of the questions.
+
+    Raises:
+        RpcError: one was refused.
+        trio.TooSlowError: the budget is spent, which it is by no person.
+    """
     answers: dict[str, JsonObject] = {}
 
     async def answer(question: InputRequest) -> None:
-        answers[question.key] = await answering.result(question.method, question.params)
+        answers[question.key] = await connection.answering.result(question.method, question.params)
 
-    with bare_errors():
+    is_person = any(question.method in ASKS_A_PERSON for question in questions)
+    with _standing_still(budget) if is_person else connection.resting(budget), bare_errors():
         async with trio.open_nursery() as nursery:
             for question in questions:
                 nursery.start_soon(answer, question)
     return {question.key: answers[question.key] for question in questions}
 
 
-async def ask_with_pages(answering: Answering, ask: Callable[[], Awaitable[bytes]]) -> bytes:
+@contextmanager
+def _standing_still(budget: Budget) -> Iterator[None]:
+    """Count nothing while the block runs: a person is asked (S202, field pain 42)."""
+    budget.pause(trio.current_time())
+    try:
+        yield
+    finally:
+        budget.resume(trio.current_time())
+
+
+async def ask_with_pages(connection: Connection, request: Request) -> bytes:
     """Send a legacy request; where it wants pages to be visited first, have them visited and send it again (S207).
 
     Raises:
         RpcError: a page was not visited, or the server never has enough.
-        Whatever `ask` raises.
+        Whatever `Connection.exchange` raises.
 
     Source:
         S207, F10.
     """
+    answering, budget = connection.answering, request.budget
     if answering.with_pages is not None:
-        return await answering.with_pages(ask)
+
+        async def attempt() -> bytes:
+            budget.resume(trio.current_time())
+            try:
+                return await connection.exchange(request)
+            finally:
+                budget.pause(trio.current_time())
+
+        with _standing_still(budget):  # but for the attempts: between them a person visits pages
+            return await answering.with_pages(attempt)
 
     async def visit(page: JsonObject, error: RpcError) -> None:
-        answer = await answering.result(ELICITATION, page)
+        with _standing_still(budget):
+            answer = await answering.result(ELICITATION, page)
         if answer.get("action") != "accept":
             raise error
 
-    return await visit_and_repeat(ask, partial(_pages_of, answering), visit)
+    return await visit_and_repeat(partial(connection.exchange, request), partial(_pages_of, answering), visit)
 
 
 def _pages_of(answering: Answering, error: RpcError) -> Sequence[JsonObject] | None:

@@ -1,4 +1,4 @@
-"""Owns the data plane's meeting point: a `Slot`, where one caller waits for the answer to one request.
+"""Owns the data plane's meeting point: a `Slot`, where one caller waits for the answer to one `Request`.
 
 What this is not: a mailbox. A call takes no hop, no nursery and no cancel scope; the caller parks its own task here and
 the connection's reader wakes it (architecture, "Control plane and data plane").
@@ -7,19 +7,22 @@ the connection's reader wakes it (architecture, "Control plane and data plane").
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable
+import math
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import trio
 
+from mcp_actors.protocol.budget import Budget
 from mcp_actors.protocol.clocks import CallClocks, CallTimeouts
 from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
+    from mcp_actors.jsontypes import JsonObject
     from mcp_actors.protocol.events import ProgressReceived
     from mcp_actors.protocol.types import RequestId
 
-__all__ = ["OpenSlot", "Progress", "ProgressCallback", "SendAgain", "Slot"]
+__all__ = ["OpenSlot", "Progress", "ProgressCallback", "Request", "SendAgain", "Slot"]
 
 
 @frozen
@@ -37,6 +40,22 @@ UNLIMITED: Final = CallTimeouts()
 ProgressCallback: TypeAlias = Callable[[Progress], Awaitable[None] | None]
 
 
+@frozen(eq=False)
+class Request:
+    """What one request is, on its way from a door down to the wire. Each of its rounds is one with other params."""
+
+    # Such as "tools/call".
+    method: str
+    # Without the era's ``_meta`` fields.
+    params: JsonObject | None
+    # Of the call that it is part of.
+    budget: Budget
+    timeouts: CallTimeouts = UNLIMITED
+    on_progress: ProgressCallback | None = None
+    # Further mirrored values, for transports that have headers.
+    headers: Sequence[tuple[str, str]] = ()
+
+
 class SendAgain(Exception):
     """The request certainly did not run and may be sent once more (S205). Never leaves `calls`."""
 
@@ -52,15 +71,20 @@ class Slot:
         "_result",
         "_task",
         "begun_at",
+        "budget",
         "deadline",
         "exchange",
         "sent_at",
     )
 
-    def __init__(self, now: float = 0.0, timeouts: CallTimeouts = UNLIMITED) -> None:
+    def __init__(self, now: float, timeouts: CallTimeouts, budget: Budget) -> None:
         self.begun_at = now
+        # What is left of the call's time, of which this exchange may be one of many.
+        self.budget = budget
         # When `calls` look at it, on trio's clock: no clock runs out before.
         self.deadline = now + timeouts.shortest
+        if budget.deadline < self.deadline:
+            self.deadline = budget.deadline
         # The clocks, once something happened to one of them; most calls are answered before (see `clocks`).
         self._clocks: CallClocks | CallTimeouts = timeouts
         # The running exchange, or wait for room on the wire; cancelled when nobody waits any more.
@@ -83,7 +107,7 @@ class Slot:
     def clocks(self) -> CallClocks:
         """The clocks of this call; made when first asked for."""
         if not isinstance(self._clocks, CallClocks):
-            self._clocks = CallClocks(self._clocks, self.begun_at)
+            self._clocks = CallClocks(self._clocks, self.budget, self.begun_at)
             if self.sent_at is not None:
                 self._clocks.sent(self.sent_at)
         return self._clocks
@@ -156,7 +180,7 @@ class OpenSlot(Slot):
     __slots__ = ("_on_end", "request_id")
 
     def __init__(self, on_end: Callable[[OpenSlot], None]) -> None:
-        super().__init__()
+        super().__init__(0.0, UNLIMITED, Budget(math.inf, 0.0))
         # What it waits for; None before it was sent.
         self.request_id: RequestId | None = None
         # Told once. Must not block or raise.

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from mcp_actors.actors.bell import Bell
-from mcp_actors.actors.slots import OpenSlot, SendAgain
+from mcp_actors.actors.slots import OpenSlot, Request, SendAgain
 from mcp_actors.errors import LocalProtocolError, McpActorsError, NotWatched
-from mcp_actors.protocol.clocks import CallTimeouts
+from mcp_actors.protocol.budget import Budget
 from mcp_actors.protocol.features import AskForLevel, NoLevels, StampLevel, plan_log_level
 from mcp_actors.protocol.listening import LISTEN, NOTHING, PROOF, Again, Never, decide_relisten, plan_listening
 from mcp_actors.protocol.types import Era
@@ -34,7 +34,7 @@ __all__ = ["Subscriber", "ask_for_level"]
 
 logger = logging.getLogger("mcp_actors.connection")
 
-SUBSCRIBE_TIMEOUTS: Final = CallTimeouts(wall=30.0)
+SUBSCRIBE_TIMEOUT: Final = 30.0
 # So many subscriptions in a row that were never acknowledged are told to whoever depends on them; one is asked for on.
 MAX_REFUSED: Final = 3
 LEFT_OUT: Final = "the server leaves it out of our subscription"
@@ -248,7 +248,8 @@ class Subscriber:
         steps += [("resources/subscribe", uri) for uri in sorted(set(wanted).difference(old))]
         for method, uri in steps:
             try:
-                await self._wire.calls.ask(method, {"uri": uri}, timeouts=SUBSCRIBE_TIMEOUTS)
+                budget = Budget(SUBSCRIBE_TIMEOUT, trio.current_time())
+                await self._wire.calls.ask(Request(method, {"uri": uri}, budget))
             except (McpActorsError, trio.TooSlowError) as error:
                 logger.debug("[MCP:%s] ! %s failed: %s", self._wire.server, method, error)
                 if method == "resources/subscribe":
@@ -266,7 +267,7 @@ async def ask_for_level(level: str, wire: Wire, info: ServerInfo) -> None:
     """
     match plan_log_level(level, info):
         case AskForLevel(method, params):
-            await wire.calls.ask(method, params, timeouts=SUBSCRIBE_TIMEOUTS)
+            await wire.calls.ask(Request(method, params, Budget(SUBSCRIBE_TIMEOUT, trio.current_time())))
         case StampLevel(stamped):
             wire.session.stamp_log_level(stamped)
         case NoLevels(reason):

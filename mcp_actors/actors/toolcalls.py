@@ -8,13 +8,13 @@ loaded when a call becomes one: few do.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
 from attrs import evolve
 
 from mcp_actors.actors.requests import ask_fully
+from mcp_actors.actors.slots import Request
 from mcp_actors.errors import RpcError
 from mcp_actors.protocol.features import may_become_task
 from mcp_actors.protocol.mirrored import is_marked, mirrored_headers, wants_refresh
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mcp_actors.actors.connection import Connection
     from mcp_actors.actors.slots import ProgressCallback
     from mcp_actors.jsontypes import Json, JsonObject
+    from mcp_actors.protocol.budget import Budget
     from mcp_actors.protocol.mrtr import Complete
     from mcp_actors.protocol.task_handle import TaskHandle
     from mcp_actors.tools.catalog import Tool
@@ -37,7 +38,7 @@ __all__ = ["CallOptions", "call_tool", "resume_task"]
 class CallOptions:
     """What a caller may say about one call."""
 
-    # Seconds for each request of it; None: the clocks of the server.
+    # Seconds for all of it, but for the time that a person takes; None: as the server's calls (S199, S200).
     timeout: float | None = None
     # Called in the caller's task with the newest progress.
     progress: ProgressCallback | None = None
@@ -70,34 +71,28 @@ async def call_tool(connection: Connection, tool: Tool, arguments: JsonObject, o
         params["task"] = task
     if options.meta:
         params["_meta"] = options.meta
-    timeouts = connection.timeouts if options.timeout is None else evolve(connection.timeouts, wall=options.timeout)
-    ask = partial(
-        ask_fully,
-        connection,
-        "tools/call",
-        params,
-        timeouts=timeouts,
-        on_progress=options.progress,
-        annotations=tool.annotations if options.may_repeat else None,
-        is_repeat_allowed=options.may_repeat,
-    )
+    budget, headers = connection.budget(options.timeout), _mirrored(connection, tool, arguments)
+    request = Request("tools/call", params, budget, connection.timeouts, options.progress, headers)
+    claims = tool.annotations if options.may_repeat else None
     with connection.users:
         try:
-            complete = await ask(headers=_mirrored(connection, tool, arguments))
+            complete = await ask_fully(connection, request, claims)
         except RpcError as error:
             if not (connection.is_mirroring and wants_refresh(error)):
                 raise
             # The server knows another schema than we: learn it, and call once more with its headers.
-            listed = (await connection.lists.refresh("tools")).tools or ()
+            with connection.resting(budget):
+                listed = (await connection.lists.refresh("tools")).tools or ()
             fresh = next((found for found in listed if found.name == tool.name), tool)
-            complete = await ask(headers=_mirrored(connection, fresh, arguments))
+            again = evolve(request, headers=_mirrored(connection, fresh, arguments))
+            complete = await ask_fully(connection, again, claims)
         connection.served += 1
         if complete.result_type == "task" or task is not None:
-            return await _follow(connection, complete, options)
+            return await _follow(connection, complete, budget, options)
         return complete.result
 
 
-async def _follow(connection: Connection, complete: Complete, options: CallOptions) -> bytes:
+async def _follow(connection: Connection, complete: Complete, budget: Budget, options: CallOptions) -> bytes:
     from mcp_actors.actors.following import follow_task
     from mcp_actors.protocol.tasks import TaskCourse
 
@@ -113,11 +108,11 @@ async def _follow(connection: Connection, complete: Complete, options: CallOptio
         return complete.result
     if options.on_task is not None:
         options.on_task(course.handle)
-    return await follow_task(connection, course)
+    return await follow_task(connection, course, budget)
 
 
-async def resume_task(connection: Connection, handle: TaskHandle) -> bytes:
-    """Fetch the result of a task that was made earlier, by this run or another (G04).
+async def resume_task(connection: Connection, handle: TaskHandle, timeout: float | None) -> bytes:
+    """Fetch the result of a task that was made earlier, by this run or another (G04); `timeout` as of a call.
 
     Raises:
         As `follow_task`.
@@ -130,7 +125,7 @@ async def resume_task(connection: Connection, handle: TaskHandle) -> bytes:
 
     course = TaskCourse(handle, connection.answering.capabilities, trio.current_time())
     with connection.users:
-        return await follow_task(connection, course)
+        return await follow_task(connection, course, connection.budget(timeout))
 
 
 def _task_params(connection: Connection, tool: Tool) -> JsonObject | None:

@@ -19,7 +19,7 @@ from mcp_actors.actors.bell import Bell
 from mcp_actors.actors.calls import Calls
 from mcp_actors.actors.hosting import ASKS_A_PERSON
 from mcp_actors.actors.outgoing import Outgoing
-from mcp_actors.actors.slots import SendAgain
+from mcp_actors.actors.slots import Request, SendAgain
 from mcp_actors.errors import (
     ConnectFailed,
     McpActorsError,
@@ -28,7 +28,7 @@ from mcp_actors.errors import (
     TransportClosed,
     TransportError,
 )
-from mcp_actors.protocol.clocks import CallTimeouts
+from mcp_actors.protocol.budget import Budget
 from mcp_actors.protocol.events import (
     ErrorReceived,
     FellBack,
@@ -304,7 +304,7 @@ class Wire:
     async def _find_out(self) -> None:
         """Ask for nothing: where the wire session is gone, its renewal follows from the answer."""
         with suppress(McpActorsError, trio.TooSlowError):
-            await self.calls.ask("ping", None, timeouts=CallTimeouts(wall=DOUBT_SECONDS))
+            await self.calls.ask(Request("ping", None, Budget(DOUBT_SECONDS, trio.current_time())))
 
     async def _answer(self, request_id: RequestId, method: str, params: JsonObject) -> None:
         """Have a request of the server answered; the clocks of the calls in flight stop while a person is asked."""

@@ -174,7 +174,8 @@ class Runtime:
         Args:
             name: callable name, as listed in the catalog ("mcp__github__create_issue"), or "server.tool" in raw names.
             arguments: JSON object; validated by the server, not here (S162).
-            timeout: seconds for all of it; None: the server's own setting, else `Settings.call_timeout`.
+            timeout: seconds for all of it, whatever it becomes: rounds, repetitions, a task. The time that a person
+                takes does not count. None: the server's own setting, else `Settings.call_timeout`.
             progress: called in this task with the newest progress.
             may_repeat: allow that a call that may have run is made again, where the tool claims to be read-only or
                 idempotent; never done otherwise (B19).
@@ -206,9 +207,13 @@ class Runtime:
         )
         return ToolResult(raw, tool.server, tool.name)
 
-    async def resume_task(self, handle: TaskHandle) -> ToolResult:
-        """Wait for the result of a task that was made earlier, by this run or another (G04). Cancellation: safe."""
-        return ToolResult(await resume_task(await self.connection(handle.server), handle), handle.server)
+    async def resume_task(self, handle: TaskHandle, *, timeout: float | None = None) -> ToolResult:
+        """Wait for the result of a task that was made earlier, by this run or another (G04).
+
+        `timeout` and what it raises are as for `call_tool`. Cancellation: safe; the server is told as of one there.
+        """
+        connection, timeout = await self.reach(handle.server, timeout)
+        return ToolResult(await resume_task(connection, handle, timeout), handle.server)
 
     def roots_changed(self) -> None:
         """Tell the legacy servers that the host's roots changed, where it declared that they may (S132, F12)."""

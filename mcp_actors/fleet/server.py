@@ -168,7 +168,7 @@ class Server:
         """
         from mcp_actors.fleet.skills import read_entry
 
-        connection = await self._runtime.connection(self.name)
+        connection, timeout = await self._runtime.reach(self.name, timeout)
         self._require(connection, "skills/get")
         return read_entry(self.name, uri, await connection.request("skills/get", {"uri": uri}, timeout=timeout))
 

@@ -221,10 +221,12 @@ class ModelFace:
         """
         tool: HostTool | ToolView | None = next((tool for tool in self.host_tools if tool.name == name), None)
         if tool is None:
+            began = trio.current_time()
             with trio.move_on_after(math.inf if timeout is None else timeout):
                 tool = await self._offer.view(name)
             if tool is None:
                 raise trio.TooSlowError(f"the queue clock ran out after {timeout:g} s: {name} is not offered yet")
+            timeout = None if timeout is None else timeout - (trio.current_time() - began)
         before = Before(arguments or {}, hook)
         if hook is None and self._hooks is not None:
             before = await self._hooks.before(name, before.arguments)

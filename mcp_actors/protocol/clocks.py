@@ -4,8 +4,8 @@ What this is not: a timer. `now` is an argument; whoever owns the call sleeps un
 
 Rules.
 Rule 1: four clocks. *queue* runs until the request is on its way; *first-byte* from then to the first byte of an
-answer; *idle* since the last sign of life of this very call; *wall* from the beginning, whatever happens (S076,
-S199-S201).
+answer; *idle* since the last sign of life of this very call; *wall* is the budget of the whole call, of which this
+exchange may be one of many (S076, S199-S201).
 Rule 2: progress and first bytes reset the idle clock of their own call and no other (S201).
 Rule 3: all clocks stop while a person answers, however many questions are open at once (S202).
 Rule 4: of clocks that ran out together the one that ran out first is named; on a tie the more specific one.
@@ -16,11 +16,14 @@ from __future__ import annotations
 import enum
 import math
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from attrs import field
+from attrs import Factory, field
 
 from mcp_actors.values import define, frozen
+
+if TYPE_CHECKING:
+    from mcp_actors.protocol.budget import Budget
 
 __all__ = ["CallClocks", "CallTimeouts", "Clock", "resolve_timeouts"]
 
@@ -41,19 +44,23 @@ class CallTimeouts:
     queue: float = math.inf
     first_byte: float = math.inf
     idle: float = math.inf
+    # Of the budget of a call that was given none.
     wall: float = math.inf
-
-    @property
-    def shortest(self) -> float:
-        """No clock runs out sooner than this after the beginning."""
-        return min(self.queue, self.first_byte, self.idle, self.wall)
+    # None of the others runs out sooner than this after an exchange began.
+    shortest: float = field(
+        default=Factory(lambda self: min(self.queue, self.first_byte, self.idle), takes_self=True),
+        init=False,
+        eq=False,
+        repr=False,
+    )
 
 
 @define(eq=False)
 class CallClocks:
-    """The clocks of one call, from `begun_at` on."""
+    """The clocks of one exchange, from `begun_at` on."""
 
     timeouts: CallTimeouts
+    budget: Budget
     begun_at: float
     # When the request went out; None while it waits to.
     _sent_at: float | None = field(default=None, init=False)
@@ -88,6 +95,7 @@ class CallClocks:
         """A person is asked: stop all clocks. Nests; each `pause` wants its `resume`."""
         if self._questions == 0:
             self._paused_at = now
+            self.budget.pause(now)
         self._questions += 1
 
     def resume(self, now: float) -> None:
@@ -97,6 +105,7 @@ class CallClocks:
         self._questions -= 1
         if self._questions:
             return
+        self.budget.resume(now)
         gap = max(0.0, now - self._paused_at)
         self.begun_at += gap
         self._alive_at += gap
@@ -123,7 +132,7 @@ class CallClocks:
             Clock.QUEUE: self.timeouts.queue,
             Clock.FIRST_BYTE: self.timeouts.first_byte,
             Clock.IDLE: self.timeouts.idle,
-            Clock.WALL: self.timeouts.wall,
+            Clock.WALL: self.budget.timeout,
         }[clock]
 
     def _deadlines(self) -> dict[Clock, float]:
@@ -136,7 +145,7 @@ class CallClocks:
             if not self._is_answered:
                 running[Clock.FIRST_BYTE] = self._sent_at + ours.first_byte
             running[Clock.IDLE] = self._alive_at + ours.idle
-        running[Clock.WALL] = self.begun_at + ours.wall
+        running[Clock.WALL] = self.budget.deadline
         return running
 
     def _moment(self, now: float) -> float:

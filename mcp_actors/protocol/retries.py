@@ -57,12 +57,11 @@ class Surface:
 RetryStep: TypeAlias = Retry | Surface
 
 
-def may_repeat(method: str, annotations: JsonObject | None = None, *, is_allowed: bool) -> bool:
+def may_repeat(method: str, claims: JsonObject | None = None) -> bool:
     """Whether a request that may have run may run again.
 
     Args:
-        annotations: of the tool, for tools/call.
-        is_allowed: the caller allows that this call is repeated.
+        claims: annotations of the tool, for tools/call, where the caller allows that this call is repeated; else None.
 
     Source:
         B19, spec_client 5.2; MCP 2026-07-28, `ToolAnnotations`.
@@ -70,9 +69,9 @@ def may_repeat(method: str, annotations: JsonObject | None = None, *, is_allowed
     row = METHODS.get(method)
     if row is not None and row.is_safe:
         return True
-    if method != "tools/call" or not is_allowed or not annotations:
+    if method != "tools/call" or not claims:
         return False
-    return annotations.get("readOnlyHint") is True or annotations.get("idempotentHint") is True
+    return claims.get("readOnlyHint") is True or claims.get("idempotentHint") is True
 
 
 def decide_call(

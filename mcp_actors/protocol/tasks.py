@@ -56,6 +56,8 @@ class AskServer:
     method: str
     params: JsonObject
     after: float = 0.0
+    # Whether it may be answered when the task ends, and not at once.
+    is_long: bool = False
 
 
 @frozen
@@ -235,5 +237,5 @@ class TaskCourse:
         return TaskEnded(server=self.handle.server, task_id=self.handle.task_id, status=status, reason=reason)
 
     def _ask(self, method: str, after: float, **more: Json) -> AskServer:
-        self._asked = AskServer(method, {"taskId": self.handle.task_id, **more}, after)
+        self._asked = AskServer(method, {"taskId": self.handle.task_id, **more}, after, method == _RESULT)
         return self._asked

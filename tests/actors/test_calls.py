@@ -13,7 +13,9 @@ from attrs import define, field
 
 from mcp_actors.actors.alarms import Alarms
 from mcp_actors.actors.calls import Calls
+from mcp_actors.actors.slots import Request
 from mcp_actors.errors import TransportBroken
+from mcp_actors.protocol.budget import Budget
 from mcp_actors.protocol.clocks import CallTimeouts
 from mcp_actors.protocol.session import Session, SessionSettings
 from mcp_actors.protocol.types import Era, Frame
@@ -22,6 +24,11 @@ from tests.actors.counted import Counted
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+
+def ping(timeouts: CallTimeouts) -> Request:
+    """A request that begins now, with all its clocks."""
+    return Request("ping", None, Budget(timeouts.wall, trio.current_time()), timeouts)
 
 
 @pytest.mark.parametrize("is_held", [False, True])
@@ -41,7 +48,7 @@ async def test_a_call_that_comes_after_the_end_fails_with_its_cause(is_held: boo
         calls.fail_all(TransportBroken(reason="planted"))
 
         with pytest.raises(TransportBroken, match="planted"):
-            await calls.ask("ping", None, timeouts=CallTimeouts())
+            await calls.ask(ping(CallTimeouts()))
 
     assert len(calls) == 0
 
@@ -76,7 +83,7 @@ async def test_an_exchange_that_is_given_up_at_once_is_withdrawn_only_where_it_b
         calls = Calls(ready_session(), wire, nursery, Alarms(), post=posted.append, react=list)  # type: ignore[arg-type]
         with trio.CancelScope() as caller:
             caller.cancel()
-            await calls.ask("ping", None, timeouts=CallTimeouts())
+            await calls.ask(ping(CallTimeouts()))
 
     assert caller.cancelled_caught
     assert (wire.sent, len(posted)) in (([], 0), (["ping"], 1))
@@ -127,7 +134,7 @@ async def test_a_call_ends_in_time_that_the_peer_does_not_read(end: str, autojum
         nursery.start_soon(happens)
         began = trio.current_time()
         with pytest.raises((trio.TooSlowError, TransportBroken), match=text):
-            await calls.ask("ping", None, timeouts=timeouts)
+            await calls.ask(ping(timeouts))
         took = trio.current_time() - began
         nursery.cancel_scope.cancel()
 
@@ -193,7 +200,7 @@ async def test_the_silence_of_a_server_counts_from_when_the_transport_has_the_re
         # In `send` itself nothing ends it but its caller; what ran out is told afterwards.
         is_late = where == "send" and seconds < WAIT
         with pytest.raises(trio.TooSlowError, match=text):
-            await calls.ask("ping", None, timeouts=timeouts)
+            await calls.ask(ping(timeouts))
         took = trio.current_time() - began
         nursery.cancel_scope.cancel()
 
@@ -206,7 +213,7 @@ async def test_an_exchange_is_on_its_way_when_it_begins(autojump_clock: object) 
     async with open_calls(Slow(is_exchange=True)) as calls:
         began = trio.current_time()
         with pytest.raises(trio.TooSlowError, match="the first-byte clock ran out after 3 s"):
-            await calls.ask("ping", None, timeouts=CallTimeouts(first_byte=3, idle=4))
+            await calls.ask(ping(CallTimeouts(first_byte=3, idle=4)))
 
     assert trio.current_time() - began == 3
 
@@ -239,7 +246,7 @@ async def test_many_deadlines_cost_few_looks(order: str, autojump_clock: object)
 
         async def call(seconds: int) -> None:
             with pytest.raises(trio.TooSlowError):
-                await calls.ask("ping", None, timeouts=CallTimeouts(wall=Counted(seconds)))
+                await calls.ask(ping(CallTimeouts(wall=Counted(seconds))))
             ended.append(seconds)
 
         began = trio.current_time()
@@ -260,11 +267,11 @@ async def test_calls_that_are_over_leave_nothing_to_look_at(autojump_clock: obje
             async with trio.open_nursery() as callers:
                 callers.start_soon(_give_up_after, calls, 2.0)
                 with pytest.raises(trio.TooSlowError):
-                    await calls.ask("ping", None, timeouts=CallTimeouts(wall=1.0))
+                    await calls.ask(ping(CallTimeouts(wall=1.0)))
 
     assert len(calls._agenda._heap) < 200
 
 
 async def _give_up_after(calls: Calls, seconds: float) -> None:
     with trio.move_on_after(seconds):
-        await calls.ask("ping", None, timeouts=CallTimeouts(wall=10_000.0))
+        await calls.ask(ping(CallTimeouts(wall=10_000.0)))

@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcp_actors.protocol.budget import Budget
 from mcp_actors.protocol.clocks import CallClocks, CallTimeouts, Clock, resolve_timeouts
 
 T = CallTimeouts(queue=5, first_byte=60, idle=300, wall=1000)
 
 
 def clocks(*steps: tuple, timeouts: CallTimeouts = T) -> CallClocks:
-    found = CallClocks(timeouts, 0.0)
+    found = CallClocks(timeouts, Budget(timeouts.wall, 0.0), 0.0)
     for name, now in steps:
         getattr(found, name)(now)
     return found
@@ -74,8 +75,8 @@ def test_without_clocks_a_call_has_no_end():
 
 @given(st.lists(st.tuples(st.sampled_from(["sent", "answered", "progressed", "pause", "resume"]), st.floats(0, 50))))
 def test_the_wall_moves_by_pauses_alone(steps):
-    """After any history the call ends at most at its wall plus the time that a person took."""
-    found, now, paused, since, depth = CallClocks(T, 0.0), 0.0, 0.0, 0.0, 0
+    """After any history the call ends at most at its wall plus what a person took; so does its budget."""
+    found, now, paused, since, depth = CallClocks(T, Budget(T.wall, 0.0), 0.0), 0.0, 0.0, 0.0, 0
     for name, gap in steps:
         now += gap
         getattr(found, name)(now)
@@ -87,6 +88,7 @@ def test_the_wall_moves_by_pauses_alone(steps):
 
     if depth == 0:
         assert found.next_deadline <= T.wall + paused + 1e-6
+        assert found.budget.deadline == pytest.approx(T.wall + paused)
 
 
 @pytest.mark.parametrize("clock", Clock)

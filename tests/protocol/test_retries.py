@@ -18,20 +18,17 @@ from mcp_actors.protocol.retries import Retry, Surface, decide_call, may_repeat
 READ_ONLY, IDEMPOTENT = {"readOnlyHint": True}, {"idempotentHint": True}
 
 
-@pytest.mark.parametrize("is_allowed", [False, True])
-@pytest.mark.parametrize("annotations", [None, {}, READ_ONLY, IDEMPOTENT, {"readOnlyHint": "true"}])
-def test_a_tool_is_repeated_by_claim_and_leave(annotations, is_allowed):
-    """Both are needed: the server's claim that it does no harm, and the caller's leave (B19)."""
-    expected = is_allowed and annotations in (READ_ONLY, IDEMPOTENT)
-
-    assert may_repeat("tools/call", annotations, is_allowed=is_allowed) is expected
+@pytest.mark.parametrize("claims", [None, {}, READ_ONLY, IDEMPOTENT, {"readOnlyHint": "true"}])
+def test_a_tool_is_repeated_by_what_it_claims(claims):
+    """The server must claim that it does no harm, and the caller let that count: else there are no claims (B19)."""
+    assert may_repeat("tools/call", claims) is (claims in (READ_ONLY, IDEMPOTENT))
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_methods_that_only_read_are_repeated(method):
     """Whatever the table calls safe may run twice, without leave; nothing unknown may."""
-    assert may_repeat(method, is_allowed=False) is METHODS[method].is_safe
-    assert not may_repeat("vendor/x", READ_ONLY, is_allowed=True)
+    assert may_repeat(method) is METHODS[method].is_safe
+    assert not may_repeat("vendor/x", READ_ONLY)
 
 
 BUSY = {"reason": "busy", "can_retry": True}

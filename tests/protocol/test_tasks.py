@@ -175,7 +175,7 @@ def test_the_result_is_asked_for(status):
     """At the end, and to receive the server's requests before it, ``tasks/result`` waits for the result (G05)."""
     course = begun(OLD)
 
-    assert feed(course, status) == AskServer("tasks/result", ID, 0.0)
+    assert feed(course, status) == AskServer("tasks/result", ID, 0.0, is_long=True)
     result = encode({"content": [], "isError": True})
     assert course.feed(result, 2.0) == TaskFinished(result)
 
