@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import random
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,7 @@ from mcp_actors.fleet.sleeping import keep_awake
 from mcp_actors.groups import bare_errors
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
     from pathlib import Path
 
     from mcp_actors.auth.driving import Prompter
@@ -96,7 +96,7 @@ async def open_runtime(
         admit=configured.admit,
         wait_for=leftovers.wait_for,
     )
-    opener.waiting = supervisor.paused
+    opener.waiting = partial(_stopped, supervisor, registry)
     runtime = Runtime(settings, registry, supervisor, configured, opener)
     closing, own = trio.Event(), (runtime.waker.run, partial(keep_awake, runtime))
     keepers = [*(partial(each, runtime) for each in host.keepers), *own]
@@ -110,3 +110,11 @@ async def open_runtime(
                 yield runtime
             finally:
                 closing.set()
+
+
+@contextmanager
+def _stopped(supervisor: Supervisor, registry: Registry, name: str) -> Iterator[None]:
+    """Stop the clocks of a server's connect, and of its calls, while a person signs in to it (S202, field pain 42)."""
+    connection = registry.snapshot.connections.get(name)
+    with supervisor.paused(name), nullcontext() if connection is None else connection.paused():
+        yield

@@ -180,6 +180,19 @@ async def test_the_clock_of_a_connect_stops_while_a_person_signs_in(tmp_path, mo
     assert (status.state, person.asked) == ("connected", 1)
 
 
+async def test_the_clocks_of_a_call_stop_while_a_person_signs_in(tmp_path, mock_clock):
+    """S202, field pain 42: a call that wants more scopes has its time, however long the person takes to grant them."""
+    mock_clock.rate = 1.0
+    async with open_site() as site:
+        site.needed = {"tools/list": "read", "tools/call": "write"}
+        await elsewhere(tmp_path).log_in(remote(site), Browser(), scopes=("read",))
+        person = Slow(mock_clock)
+        async with fleet(site, tmp_path, prompter=person) as runtime:
+            result = await runtime.call_tool(tool_of(runtime), HELLO, timeout=10.0)
+
+    assert (result.is_error, person.asked) == (False, 1)
+
+
 async def test_signing_out_ends_it_here_and_there(tmp_path):
     """Revoked and forgotten: this runtime's server needs a login, and that of another runtime at its next call."""
     async with open_site() as site:

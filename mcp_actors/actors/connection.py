@@ -262,6 +262,11 @@ class Connection:
         """The time of a call that begins now; None: what the server's calls may take."""
         return Budget(self.timeouts.wall if timeout is None else timeout, trio.current_time())
 
+    def paused(self) -> AbstractContextManager[None]:
+        """Stop the clocks of all calls while a person is asked. See `Calls.paused`."""
+        assert self._wire is not None, "its calls have begun"
+        return self._wire.calls.paused()
+
     def resting(self, budget: Budget) -> AbstractContextManager[None]:
         """Hold a call to its budget while it does something else than to wait for an answer. See `Calls.resting`."""
         assert self._wire is not None, "its call has begun"

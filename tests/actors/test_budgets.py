@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 import pytest
 import trio
-from attrs import frozen
+from attrs import evolve, frozen
 from scripted_fleet import spec
 
 from mcp_actors.actors.hosting import Host, ServerRequest
-from mcp_actors.errors import TransportError
+from mcp_actors.errors import RpcError, TransportError
 from mcp_actors.protocol.jsonrpc import encode
 from mcp_actors.protocol.types import Refusal
 from mcp_actors.runtime import Runtime, open_runtime
@@ -19,7 +19,7 @@ from mcp_actors.testing.scripted import LEGACY_REVISIONS, MODERN_REVISIONS, Scri
 from tests.actors.played_wire import Play, PlayedWire
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
 STEP = 4.0  # seconds that the server takes for what is played, where nothing else is said
 THINKING = 1000.0
@@ -169,6 +169,7 @@ HTTP, STDIO, BOTH = ("http",), ("stdio",), ("http", "stdio")
 WAYS: dict[str, tuple[Callable[[Scene], tuple[dict[str, Play], float]], object, tuple[str, ...], dict | None]] = {
     "rounds": (rounds, MODERN_REVISIONS, BOTH, None),
     "pages": (pages, LEGACY_REVISIONS, BOTH, None),
+    "pages, in the host's way": (pages, LEGACY_REVISIONS, BOTH, None),
     "another schema": (another_schema, MODERN_REVISIONS, HTTP, None),
     "modern task": (modern_task, MODERN_REVISIONS, BOTH, EXTENSION),
     "legacy task": (old_task, LEGACY_REVISIONS, BOTH, OLD_TASKS),
@@ -210,7 +211,14 @@ async def staged(way: str, kind: str, thinks: float) -> AsyncIterator[Stage]:
         await trio.sleep(thinks)
         return {"action": "accept"} if request.params.get("mode") == "url" else {"action": "accept", "content": {}}
 
+    async def with_pages(name: str, attempt: Callable[[], Awaitable[bytes]]) -> bytes:
+        with suppress(RpcError):
+            return await attempt()
+        await trio.sleep(thinks)
+        return await attempt()
+
     host = Host({"elicitation/create": person}, {"elicitation": {"form": {}, "url": {}}}, wants_tasks=True)
+    host = evolve(host, with_pages=with_pages if "host" in way else None)
     async with trio.open_nursery() as nursery:
         plays, seconds = make(Scene(server, nursery))
         wire = PlayedWire(kind, server, plays)

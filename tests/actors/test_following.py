@@ -130,3 +130,20 @@ async def test_a_legacy_tool_that_insists_on_a_task_gets_one(autojump_clock: obj
 
     assert result.text == "built"
     assert "task" in server.seen("tools/call")[0]["params"]
+
+
+@pytest.mark.deadline(1000)
+async def test_a_task_that_is_taken_up_again_has_a_time_of_its_own(autojump_clock: object) -> None:
+    """G04, S200: from then on; at its end the server is told that nobody wants the result."""
+    server = modern_tasks(*[{"status": "working"}] * 10)
+    handle = TaskHandle("one", "t1", MODERN_REVISIONS[0], "")
+
+    async with open_runtime([spec("one", server)], host=Host(wants_tasks=True)) as runtime:
+        await runtime.wait_ready()
+        began = trio.current_time()
+        with pytest.raises(trio.TooSlowError, match="the wall clock ran out after 7 s"):
+            await runtime.resume_task(handle, timeout=7)
+        took = trio.current_time() - began
+        cancels = await server.wait_seen("tasks/cancel")
+
+    assert (took, len(cancels)) == (pytest.approx(7), 1)

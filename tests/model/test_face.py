@@ -6,7 +6,8 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from scripted_fleet import spec
+import trio
+from scripted_fleet import echo_server, spec
 
 from mcp_actors.errors import UnknownTool
 from mcp_actors.files.loading import load_config
@@ -94,6 +95,23 @@ async def test_rules_of_settings_files_count_where_the_program_names_none(tmp_pa
 
 
 # ── results ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.deadline(100)
+async def test_a_call_that_waits_for_its_tool_has_no_more_time(autojump_clock: object) -> None:
+    """S118, S199: the time that a server takes to come up is part of what the call was given."""
+    server = echo_server()
+
+    async def late(link: object) -> None:
+        await trio.sleep(3)
+        await server.serve(link)  # type: ignore[arg-type]
+
+    async with open_runtime([spec("one", late)]) as runtime:
+        began = trio.current_time()
+        with pytest.raises(trio.TooSlowError, match="the wall clock ran out"):
+            await ModelFace(runtime, mode=OPEN).call("mcp__one__slow", {"seconds": 60}, timeout=5)
+
+    assert trio.current_time() - began == pytest.approx(5)
 
 
 async def test_arguments_reach_the_wire_as_the_server_named_them() -> None:
