@@ -3,14 +3,14 @@
 What this is not: a session. A legacy request and an input request of a modern result look the same here: a method and
 params in, a result or an error out.
 
-Rule 1: only what somebody here answers is declared, and only what is declared is answered (F08, S110).
+Rule 1: only what somebody here answers is declared (S110). What is asked and not declared never comes here (`hosting`).
 Rule 2: the host's own code may fail; then the server gets an error, and nothing else suffers (fault 76).
 """
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import trio
 from attrs import evolve
@@ -18,8 +18,6 @@ from attrs import evolve
 from mcp_actors.actors.rounds import visit_and_repeat
 from mcp_actors.elicitation.handlers import (
     REJECTED,
-    ROOTS_LIST,
-    SAMPLE,
     Deprecations,
     SamplingLimits,
     read_roots,
@@ -28,19 +26,18 @@ from mcp_actors.elicitation.handlers import (
     sampling_result,
 )
 from mcp_actors.elicitation.requests import (
-    ELICIT,
-    INTERNAL_ERROR,
-    METHOD_NOT_FOUND,
     Action,
     Answer,
     Kind,
-    RefusedRequest,
     Stage,
     capabilities,
     read_elicitation,
     read_url_elicitations,
 )
 from mcp_actors.errors import ElicitationDeclined, RpcError
+from mcp_actors.protocol.features import ELICITATION, ROOTS, SAMPLING
+from mcp_actors.protocol.jsonrpc import INTERNAL_ERROR
+from mcp_actors.protocol.server_asks import Refused
 from mcp_actors.tools.sanitise import clean_text
 
 if TYPE_CHECKING:
@@ -56,7 +53,7 @@ __all__ = ["Asking"]
 
 logger = logging.getLogger("mcp_actors.asking")
 
-METHODS = {Kind.FORM: ELICIT, Kind.URL: ELICIT, Kind.SAMPLING: SAMPLE, Kind.ROOTS: ROOTS_LIST}
+METHODS: Final = {Kind.FORM: ELICITATION, Kind.URL: ELICITATION, Kind.SAMPLING: SAMPLING, Kind.ROOTS: ROOTS}
 
 
 class Asking:
@@ -121,36 +118,34 @@ class Asking:
         params: JsonObject,
         *,
         call: str | None = None,
-    ) -> JsonObject | RefusedRequest:
+    ) -> JsonObject | Refused:
         """Get the answer to one request of a server, or to one input request of a result.
 
         Args:
             server: raw name of the server.
             key: the request's id, or its key in the result.
-            method: such as "elicitation/create".
-            params: as sent.
+            method: one of `methods`.
+            params: as sent, and not refused by `server_asks.refuse_question`.
             call: the call it belongs to, in words for a person.
 
         Returns:
-            The bare result; or the error: legacy servers get it, a modern call fails with `RefusedRequest.error()`.
+            The bare result, or the error.
 
         Cancellation:
             Safe. A question is withdrawn and its dialog closed.
 
         Source:
-            S282-S297 (S285: known before the handshake), F08, F11, faults 75 and 76.
+            S282-S297 (S285: known before the handshake), fault 76.
         """
-        if method not in self.methods:
-            return RefusedRequest(METHOD_NOT_FOUND, "Method not found")
-        if method == ELICIT:
-            question = read_elicitation(server, key, params, kinds=self.kinds, clean=clean_text, call=call)
-            if isinstance(question, RefusedRequest):
+        if method == ELICITATION:
+            question = read_elicitation(server, key, params, clean=clean_text, call=call)
+            if isinstance(question, Refused):
                 return question
             assert self._elicitor is not None
             outcome = await self._elicitor.ask(question)
             return outcome.result() if isinstance(outcome, Answer) else outcome
         self._note_deprecated(server, method)
-        if method == ROOTS_LIST:
+        if method == ROOTS:
             return roots_result(self._roots or ())
         return await self._answer_sampling(server, params)
 
@@ -161,12 +156,12 @@ class Asking:
 
     # ── sampling ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _answer_sampling(self, server: str, params: JsonObject) -> JsonObject | RefusedRequest:
+    async def _answer_sampling(self, server: str, params: JsonObject) -> JsonObject | Refused:
         request = read_sampling(server, params, self._limits)
-        if isinstance(request, RefusedRequest):
+        if isinstance(request, Refused):
             return request
         if self._open.get(server, 0) >= self._limits.max_open:
-            return RefusedRequest(INTERNAL_ERROR, "Too many sampling requests are open")
+            return Refused(INTERNAL_ERROR, "Too many sampling requests are open")
         turn = self._turns.setdefault(server, trio.Semaphore(self._limits.max_concurrent))
         self._open[server] = self._open.get(server, 0) + 1
         try:
@@ -177,16 +172,16 @@ class Asking:
             if not self._open[server]:
                 del self._open[server], self._turns[server]
 
-    async def _run_sampling(self, request: SamplingRequest) -> JsonObject | RefusedRequest:
+    async def _run_sampling(self, request: SamplingRequest) -> JsonObject | Refused:
         assert self._sample is not None
         try:
             with trio.fail_after(self._limits.timeout):
                 answer = await self._sample(request)
-            return REJECTED if answer is None else sampling_result(request, answer)
+            return REJECTED if answer is None else sampling_result(answer)
         except Exception:
             # The host's own code: whatever it raises is an error for the server (fault 76).
             logger.exception("[MCP:%s] ! the sampling handler failed", request.server)
-            return RefusedRequest(INTERNAL_ERROR, "the client failed to sample")
+            return Refused(INTERNAL_ERROR, "the client failed to sample")
 
     # ── -32042 ───────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -12,7 +12,9 @@ from attrs import evolve
 
 from mcp_actors.elicitation.hook_outcomes import prefill
 from mcp_actors.elicitation.policy import judge_answer
-from mcp_actors.elicitation.requests import INTERNAL_ERROR, Answer, RefusedRequest
+from mcp_actors.elicitation.requests import Answer
+from mcp_actors.protocol.jsonrpc import INTERNAL_ERROR
+from mcp_actors.protocol.server_asks import Refused
 
 if TYPE_CHECKING:
     from mcp_actors.actors.open_question import OpenQuestion
@@ -53,4 +55,4 @@ async def _ask(prompter: Prompter, request: InputRequest) -> Outcome:
     except Exception:
         # The host's own code: whatever it raises is an error for the server, not the end of all dialogs (fault 76).
         logger.exception("[MCP:%s] ! the prompter failed", request.server)
-        return RefusedRequest(INTERNAL_ERROR, "the client failed to ask")
+        return Refused(INTERNAL_ERROR, "the client failed to ask")

@@ -14,13 +14,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import trio
 from attrs import field
 
-from mcp_actors.errors import RpcError
-from mcp_actors.protocol.features import TASKS_EXTENSION
+from mcp_actors.errors import LocalProtocolError, RpcError
+from mcp_actors.protocol.features import CAPABILITY_OF, TASKS_EXTENSION
+from mcp_actors.protocol.jsonrpc import INTERNAL_ERROR, encode
 from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
@@ -31,11 +32,9 @@ if TYPE_CHECKING:
     from mcp_actors.protocol.types import RequestId
     from mcp_actors.tools.results import ToolResult
 
-__all__ = ["ASKS_A_PERSON", "Answering", "Handler", "Host", "Housemate", "Keeper", "ServerRequest"]
+__all__ = ["Answering", "Handler", "Host", "Housemate", "Keeper", "ServerRequest"]
 
 logger = logging.getLogger("mcp_actors.connection")
-
-INTERNAL_ERROR: Final = -32603
 
 
 @frozen
@@ -49,17 +48,6 @@ class ServerRequest:
 
 # Returns the result object. Raise `RpcError` to refuse with a code of your own.
 Handler: TypeAlias = Callable[[ServerRequest], Awaitable["JsonObject"]]
-
-# Method -> the client capability that a handler for it is advertised as.
-CAPABILITIES: Final[Mapping[str, str]] = {
-    "roots/list": "roots",
-    "sampling/createMessage": "sampling",
-    "elicitation/create": "elicitation",
-}
-
-
-# Methods whose answer may take a person's time: meanwhile the clocks of calls stop (S202, S297).
-ASKS_A_PERSON: Final = frozenset({"sampling/createMessage", "elicitation/create"})
 
 
 class Housemate(Protocol):
@@ -113,7 +101,7 @@ class Host:
         """What is declared to servers (rule 1)."""
         declared: dict[str, JsonObject] = {
             capability: dict(self.settings.get(capability, {}))
-            for method, capability in CAPABILITIES.items()
+            for method, capability in CAPABILITY_OF.items()
             if method in self.handlers
         }
         if self.wants_tasks:
@@ -160,7 +148,16 @@ class Answering:
         return None if with_pages is None else partial(with_pages, self._server)
 
     async def answer(self, request_id: RequestId, method: str, params: JsonObject) -> JsonObject | RpcError | None:
-        """Run the handler and give its answer: a result, a refusal, or None for a request that was withdrawn."""
+        """Answer a request of a legacy server: with a result, a refusal, or None where it was withdrawn.
+
+        Source:
+            F08, F11, fault 76.
+        """
+        from mcp_actors.protocol.server_asks import refuse_question  # few servers ever ask
+
+        refused = refuse_question(method, params, self.capabilities)
+        if refused is not None:
+            return RpcError(server=self._server, code=refused.code, message=refused.reason)
         with trio.CancelScope() as scope:
             self._scopes[request_id] = scope
             try:
@@ -172,18 +169,28 @@ class Answering:
         return None
 
     async def result(self, method: str, params: JsonObject) -> JsonObject:
-        """Run the handler of a method.
+        """Run the handler of a method for a question that may be put, and judge its answer.
 
         Raises:
-            RpcError: it refused, or failed: what it failed of is logged, not told to the server.
+            RpcError: it refused, or failed, also by an answer that is none: of what is logged, not told to the server.
+
+        Source:
+            E13, F09, F11, fault 76.
         """
+        from mcp_actors.protocol.server_asks import refuse_answer
+
         try:
-            return await self._host.handlers[method](ServerRequest(self._server, method, params))
+            answer = await self._host.handlers[method](ServerRequest(self._server, method, params))
+            reason = refuse_answer(method, params, answer)
+            if reason is not None:
+                raise LocalProtocolError(server=self._server, reason=reason)
+            encode(answer)  # what is no JSON fails here, where it costs nobody else
         except RpcError:
             raise
         except Exception as error:
             logger.exception("[MCP:%s] handler of %s failed", self._server, method)
             raise RpcError(code=INTERNAL_ERROR, message="the client could not answer") from error
+        return answer
 
     def withdraw(self, request_id: RequestId) -> None:
         """The server no longer wants the answer."""

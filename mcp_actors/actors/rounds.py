@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import trio
 from attrs import evolve
 
-from mcp_actors.actors.hosting import ASKS_A_PERSON
-from mcp_actors.errors import RpcError
+from mcp_actors.errors import RemoteProtocolError, RpcError
 from mcp_actors.groups import bare_errors
+from mcp_actors.protocol.features import ASKS_A_PERSON, ELICITATION
+from mcp_actors.protocol.jsonrpc import INVALID_PARAMS
 from mcp_actors.protocol.mrtr import Complete
-from mcp_actors.protocol.server_asks import ELICITATION, has_mode
+from mcp_actors.protocol.server_asks import has_mode
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -46,7 +47,7 @@ async def ask_in_rounds(connection: Connection, trip: RoundTrip, request: Reques
         trip: the rounds; made of the same request, and of the capabilities that are declared on it.
 
     Raises:
-        RemoteProtocolError: a round broke the rules, or there were too many.
+        RemoteProtocolError: a round broke the rules, asked what cannot be answered, or there were too many.
         RpcError: a question was refused that has no shape for a refusal.
         trio.TooSlowError: the budget is spent.
         Whatever `Connection.exchange` raises.
@@ -70,13 +71,20 @@ async def answers_to(
     """Answer all questions of a round, at once. Maps key -> bare result, in the order of the questions.
 
     Raises:
-        RpcError: one was refused.
+        RemoteProtocolError: one is malformed in the eyes of who answers; a legacy server would be told so (F08).
+        RpcError: one was refused, or its handler failed.
         trio.TooSlowError: the budget is spent, which it is by no person.
     """
     answers: dict[str, JsonObject] = {}
 
     async def answer(question: InputRequest) -> None:
-        answers[question.key] = await connection.answering.result(question.method, question.params)
+        try:
+            answers[question.key] = await connection.answering.result(question.method, question.params)
+        except RpcError as error:
+            if error.code != INVALID_PARAMS:
+                raise
+            reason = f"the input request {question.key[:40]!r} cannot be put: {error.message}"
+            raise RemoteProtocolError(reason=reason) from error
 
     is_person = any(question.method in ASKS_A_PERSON for question in questions)
     with _standing_still(budget) if is_person else connection.resting(budget), bare_errors():

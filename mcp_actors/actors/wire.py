@@ -17,7 +17,6 @@ from attrs import evolve
 
 from mcp_actors.actors.bell import Bell
 from mcp_actors.actors.calls import Calls
-from mcp_actors.actors.hosting import ASKS_A_PERSON
 from mcp_actors.actors.outgoing import Outgoing
 from mcp_actors.actors.slots import Request, SendAgain
 from mcp_actors.errors import (
@@ -48,6 +47,7 @@ from mcp_actors.protocol.events import (
     SessionFailed,
     SessionReady,
 )
+from mcp_actors.protocol.features import ASKS_A_PERSON
 from mcp_actors.protocol.session import Session, SessionSettings, SessionState
 from mcp_actors.sent_secrets import hide, starred
 

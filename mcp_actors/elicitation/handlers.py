@@ -1,9 +1,8 @@
 """Owns what else a server may ask: a model's words (sampling) and the directories it may use (roots). Both deprecated.
 
-What this is not: a model or a file system. The host answers; here is judged what it is asked and what it says.
+What this is not: a model or a file system, nor the judge of questions and answers (`protocol.server_asks`).
 
 Rule 1: a server never gets more of a model than the limits say, whatever it asks for.
-Rule 2: what the host did not declare is refused: tools without `has_tools` (F11).
 """
 
 from __future__ import annotations
@@ -13,10 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from attrs import field
 
-from mcp_actors.elicitation.requests import INVALID_PARAMS, RefusedRequest
-from mcp_actors.errors import ConfigError, LocalProtocolError
-from mcp_actors.protocol.jsonrpc import encode
-from mcp_actors.protocol.server_asks import refuse_answer, refuse_messages, refuse_root
+from mcp_actors.errors import ConfigError
+from mcp_actors.protocol.jsonrpc import INVALID_PARAMS, encode
+from mcp_actors.protocol.server_asks import MAX_ROOTS, Refused, refuse_root
 from mcp_actors.values import define, frozen
 
 if TYPE_CHECKING:
@@ -26,8 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "REJECTED",
-    "ROOTS_LIST",
-    "SAMPLE",
     "Deprecations",
     "Root",
     "SamplingAnswer",
@@ -39,11 +35,8 @@ __all__ = [
     "sampling_result",
 ]
 
-SAMPLE: Final = "sampling/createMessage"
-ROOTS_LIST: Final = "roots/list"
 # "User rejected sampling request" (spec_client 9.4).
-REJECTED: Final = RefusedRequest(-1, "User rejected sampling request")
-MAX_ROOTS: Final = 1000
+REJECTED: Final = Refused(-1, "User rejected sampling request")
 
 
 @frozen
@@ -91,22 +84,21 @@ class SamplingAnswer:
     role: str = "assistant"
 
 
-def read_sampling(server: str, params: JsonObject, limits: SamplingLimits) -> SamplingRequest | RefusedRequest:
-    """Read and bound the params of ``sampling/createMessage``.
+def read_sampling(server: str, params: JsonObject, limits: SamplingLimits) -> SamplingRequest | Refused:
+    """Read and bound the params of ``sampling/createMessage`` that `server_asks.refuse_question` did not refuse.
 
     Source:
         F11; spec_client 9.4.
     """
-    reason = _refuse(params, limits)
-    if reason is not None:
-        return RefusedRequest(INVALID_PARAMS, reason)
+    if len(encode(params)) > limits.max_request_bytes:
+        return Refused(INVALID_PARAMS, f"the request has more than {limits.max_request_bytes} bytes")
     asked, hints = params.get("maxTokens"), params.get("modelPreferences")
     named = hints.get("hints") if isinstance(hints, Mapping) else None
     system, temperature = params.get("systemPrompt"), params.get("temperature")
     is_number = isinstance(temperature, int | float) and not isinstance(temperature, bool)
     return SamplingRequest(
         server=server,
-        messages=_messages(params),
+        messages=tuple(message for message in _items(params.get("messages")) if isinstance(message, Mapping)),
         max_tokens=min(int(asked) if isinstance(asked, int | float) else limits.max_tokens, limits.max_tokens),
         system_prompt=system if isinstance(system, str) else None,
         temperature=temperature if is_number and isinstance(temperature, int | float) else None,
@@ -122,35 +114,9 @@ def _items(value: Json) -> Sequence[Json]:
     return value if isinstance(value, list | tuple) else ()
 
 
-def _messages(params: JsonObject) -> tuple[JsonObject, ...]:
-    return tuple(message for message in _items(params.get("messages")) if isinstance(message, Mapping))
-
-
-def _refuse(params: JsonObject, limits: SamplingLimits) -> str | None:
-    asked = params.get("maxTokens")
-    if isinstance(asked, bool) or not isinstance(asked, int | float) or asked != asked // 1 or asked < 1:
-        return "maxTokens is not a positive whole number"
-    if not limits.has_tools and ("tools" in params or "toolChoice" in params):
-        return "tools were not declared for sampling"
-    messages = _messages(params)
-    if not messages or len(messages) != len(_items(params.get("messages"))):
-        return "messages is not an array of messages"
-    if len(encode(params)) > limits.max_request_bytes:
-        return f"the request has more than {limits.max_request_bytes} bytes"
-    return refuse_messages(messages)
-
-
-def sampling_result(request: SamplingRequest, answer: SamplingAnswer) -> JsonObject:
-    """Write the result of ``sampling/createMessage``.
-
-    Raises:
-        LocalProtocolError: the host's answer is none: no content, another role than a message can have, or tools that
-            the server did not offer.
-    """
+def sampling_result(answer: SamplingAnswer) -> JsonObject:
+    """Write the result of ``sampling/createMessage``."""
     result: dict[str, Json] = {"role": answer.role, "content": answer.content, "model": answer.model}
-    reason = refuse_answer(SAMPLE, request.params, result)
-    if reason is not None:
-        raise LocalProtocolError(reason=reason)
     return result if answer.stop_reason is None else {**result, "stopReason": answer.stop_reason}
 
 

@@ -4,7 +4,7 @@ What this is not: what a form holds (`forms`), which URL may be opened (`urls`),
 
 Rule 1: a question that cannot be put to a person is refused with the code that the server is owed, never half-read.
 Rule 2: what a person sees is cleaned; what goes back (field names, choices, keys) is as the server wrote it.
-Rule 3: a kind or mode that we did not declare is refused (S294, F08). A missing `mode` means form.
+Rule 3: what is read here was judged before, by `protocol.server_asks`: its kind and mode were declared (S294, F08).
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from attrs import field
 from mcp_actors.elicitation.forms import RefusedForm, read_form
 from mcp_actors.elicitation.urls import JudgedUrl, RefusedUrl, judge_url
 from mcp_actors.errors import RemoteProtocolError
+from mcp_actors.protocol.jsonrpc import INVALID_PARAMS
+from mcp_actors.protocol.server_asks import Refused, elicitation_mode
 from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
@@ -32,16 +34,11 @@ if TYPE_CHECKING:
 __all__ = [
     "CANCELLED",
     "DECLINED",
-    "ELICIT",
-    "INTERNAL_ERROR",
-    "INVALID_PARAMS",
-    "METHOD_NOT_FOUND",
     "Action",
     "Answer",
     "InputRequest",
     "Kind",
     "Outcome",
-    "RefusedRequest",
     "Stage",
     "capabilities",
     "read_elicitation",
@@ -49,10 +46,6 @@ __all__ = [
     "url_entries",
 ]
 
-ELICIT: Final = "elicitation/create"
-METHOD_NOT_FOUND: Final = -32601
-INVALID_PARAMS: Final = -32602
-INTERNAL_ERROR: Final = -32603
 URL_ELICITATION_REQUIRED: Final = -32042
 # Questions in one -32042: a person is not sent to more pages for one call.
 MAX_URLS: Final = 8
@@ -104,19 +97,7 @@ DECLINED: Final = Answer(Action.DECLINE)
 CANCELLED: Final = Answer(Action.CANCEL)
 
 
-@frozen
-class RefusedRequest:
-    """A question that nobody is asked, and the error its server is owed (legacy); a modern call fails with it."""
-
-    code: int
-    message: str
-
-    def error(self, server: str | None = None) -> RemoteProtocolError:
-        """The error of a modern call whose result asks for this: it has no place for ours (spec_client 9.2)."""
-        return RemoteProtocolError(server=server, reason=f"the server asks for what we cannot give: {self.message}")
-
-
-Outcome: TypeAlias = Answer | RefusedRequest
+Outcome: TypeAlias = Answer | Refused
 
 
 @frozen(eq=False)
@@ -160,51 +141,43 @@ def read_elicitation(
     key: RequestId,
     params: JsonObject,
     *,
-    kinds: AbstractSet[Kind],
     clean: Clean,
     call: str | None = None,
-) -> InputRequest | RefusedRequest:
+) -> InputRequest | Refused:
     """Read the params of ``elicitation/create``, or of an input request of that method.
 
     Args:
         server: raw name of the server.
         key: id of the request, or its key.
-        params: as sent.
-        kinds: what was declared for this server or call.
+        params: as sent, and not refused by `server_asks.refuse_question`.
         clean: makes text safe to be seen (`tools.sanitise.clean_text`).
         call: the call that it belongs to.
 
     Source:
-        S283, S284, S294, F08, spec_client 9.5.
+        S283, S284, spec_client 9.5.
     """
-    mode = params.get("mode", "form")
-    kind = next((known for known in (Kind.FORM, Kind.URL) if known in kinds and mode == known), None)
-    if kind is None:
-        return RefusedRequest(INVALID_PARAMS, f"elicitation mode {str(mode)[:40]!r} was not declared")
-    message = params.get("message", "")
-    if not isinstance(message, str):
-        return RefusedRequest(INVALID_PARAMS, "'message' is no text")
+    message = params.get("message")
     try:
-        cleaned = clean(message)[:MAX_MESSAGE_CHARS]
-        if kind is Kind.URL:
+        cleaned = clean(message if isinstance(message, str) else "")[:MAX_MESSAGE_CHARS]
+        if elicitation_mode(params) == Kind.URL:
             return _read_url(server, key, cleaned, params, call)
         schema = params.get("requestedSchema")
         form = read_form(schema, clean)
     except RemoteProtocolError as exc:
-        return RefusedRequest(INVALID_PARAMS, exc.reason)
+        return Refused(INVALID_PARAMS, exc.reason)
     if isinstance(form, RefusedForm):
-        return RefusedRequest(INVALID_PARAMS, form.reason)
+        return Refused(INVALID_PARAMS, form.reason)
     raw = schema if isinstance(schema, Mapping) else {}
-    return InputRequest(server, key, kind, cleaned, form=form, schema=raw, call=call)
+    return InputRequest(server, key, Kind.FORM, cleaned, form=form, schema=raw, call=call)
 
 
 def _read_url(
     server: str, key: RequestId, message: str, params: JsonObject, call: str | None
-) -> InputRequest | RefusedRequest:
+) -> InputRequest | Refused:
     url = params.get("url")
     judged = judge_url(url) if isinstance(url, str) else RefusedUrl("'url' is no text")
     if isinstance(judged, RefusedUrl):
-        return RefusedRequest(INVALID_PARAMS, judged.reason)
+        return Refused(INVALID_PARAMS, judged.reason)
     # Required in the legacy era, gone in the modern one; a server that leaves it out only gets no notice through.
     known = params.get("elicitationId")
     elicitation_id = known if isinstance(known, str) and 0 < len(known) <= MAX_ID_CHARS else None
@@ -245,9 +218,6 @@ def read_url_elicitations(
     entries = url_entries(error, kinds=kinds)
     if entries is None:
         return None
-    read = [
-        read_elicitation(server, str(entry["elicitationId"]), entry, kinds=kinds, clean=clean, call=call)
-        for entry in entries
-    ]
+    read = [read_elicitation(server, str(entry["elicitationId"]), entry, clean=clean, call=call) for entry in entries]
     questions = tuple(question for question in read if isinstance(question, InputRequest))
     return questions if len(questions) == len(read) else None

@@ -26,8 +26,9 @@ from mcp_actors.actors.hook_runners import HookRunner, call_connected
 from mcp_actors.actors.hosting import Host
 from mcp_actors.actors.questions import AnswerQuestion, CompleteUrl, DialogOpened, QuestionQueued, WithdrawQuestions
 from mcp_actors.elicitation.hooks import HookContext
-from mcp_actors.elicitation.requests import Kind, RefusedRequest
+from mcp_actors.elicitation.requests import Kind
 from mcp_actors.errors import ActorGone, LocalProtocolError, MailboxFull, RpcError, ServerNotReady
+from mcp_actors.protocol.server_asks import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -57,8 +58,8 @@ def host_from(asking: Asking, *, wants_tasks: bool = False) -> Host:
 
     async def answer(request: ServerRequest) -> JsonObject:
         outcome = await asking.answer(request.server, next(keys), request.method, request.params)
-        if isinstance(outcome, RefusedRequest):
-            raise RpcError(server=request.server, code=outcome.code, message=outcome.message)
+        if isinstance(outcome, Refused):
+            raise RpcError(server=request.server, code=outcome.code, message=outcome.reason)
         return outcome
 
     declared = {name: part for name, part in asking.capabilities.items() if isinstance(part, dict)}

@@ -16,6 +16,7 @@ from attrs import field
 from mcp_actors.errors import RemoteProtocolError
 from mcp_actors.protocol.events import ServerRequestReceived
 from mcp_actors.protocol.inbound import Blame, Fault, read_params
+from mcp_actors.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from mcp_actors.protocol.outbound import META_PREFIX
 from mcp_actors.values import define, frozen
 
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Asks", "Due", "Pong", "Refuse"]
 
-METHOD_NOT_FOUND: Final = -32601
-INVALID_PARAMS: Final = -32602
-INTERNAL_ERROR: Final = -32603
 RELATED_TASK: Final = META_PREFIX + "related-task"
 
 

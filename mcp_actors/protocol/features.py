@@ -1,4 +1,4 @@
-"""Owns the table of methods: in which eras and revisions each exists, what it needs, and how it may be treated.
+"""Owns the tables of methods: in which eras and revisions each exists, what it needs, and how it may be treated.
 
 What this is not: the making of requests. `outbound` refuses what the table forbids, so that a method that an era does
 not have never reaches the wire (F14).
@@ -24,9 +24,14 @@ if TYPE_CHECKING:
     from mcp_actors.protocol.types import ServerInfo
 
 __all__ = [
+    "ASKS_A_PERSON",
+    "CAPABILITY_OF",
+    "ELICITATION",
     "LOG_LEVELS",
     "METHODS",
+    "ROOTS",
     "ROOTS_CHANGED",
+    "SAMPLING",
     "SKILLS_EXTENSION",
     "TASKS_EXTENSION",
     "AskForLevel",
@@ -160,6 +165,15 @@ _ROWS: Final = (
 
 # Maps method -> row.
 METHODS: Final = {row.name: row for row in _ROWS}
+
+# What a server may ask of a client, as a request (legacy) or in a result (modern).
+ROOTS: Final = "roots/list"
+SAMPLING: Final = "sampling/createMessage"
+ELICITATION: Final = "elicitation/create"
+# Maps each of them -> our capability that lets a server ask.
+CAPABILITY_OF: Final[Mapping[str, str]] = {ROOTS: "roots", SAMPLING: "sampling", ELICITATION: "elicitation"}
+# Those whose answer may take a person's time: meanwhile the clocks of calls stop (S202, S297).
+ASKS_A_PERSON: Final = frozenset({SAMPLING, ELICITATION})
 
 
 def refuse_method(method: str, revision: str) -> str | None:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from attrs import field
 
 from mcp_actors.errors import ConnectFailed, McpActorsError, RemoteProtocolError, RpcError, UnsupportedRevision
-from mcp_actors.protocol.jsonrpc import decode_object
+from mcp_actors.protocol.jsonrpc import HEADER_MISMATCH, MISSING_CAPABILITY, decode_object
 from mcp_actors.protocol.outbound import META_PREFIX
 from mcp_actors.protocol.recovery import is_version_error, supported_by
 from mcp_actors.protocol.refusals import is_outage, read_refusal, rpc_error_in
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 __all__ = ["Fail", "Finish", "Handshake", "Initialize", "Probe", "Reopen", "Step"]
 
 # Only modern servers know these; on HTTP they are evidence, on stdio any code may come from anybody.
-_MODERN_CODES: Final = frozenset({-32020, -32021})
+_MODERN_CODES: Final = frozenset({HEADER_MISMATCH, MISSING_CAPABILITY})
 _MAX_PROBES: Final = 2
 _MAX_INITIALIZES: Final = 3
 

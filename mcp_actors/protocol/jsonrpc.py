@@ -27,8 +27,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ABSENT",
+    "HEADER_MISMATCH",
+    "INTERNAL_ERROR",
+    "INVALID_PARAMS",
+    "METHOD_NOT_FOUND",
+    "MISSING_CAPABILITY",
     "NO_JSON",
     "NULL",
+    "UNSUPPORTED_VERSION",
     "Envelope",
     "RawJson",
     "decode",
@@ -55,6 +61,14 @@ RawJson: TypeAlias = msgspec.Raw
 ABSENT: Final = msgspec.UNSET
 NO_JSON: Final = msgspec.Raw(b"")
 NULL: Final = b"null"
+
+# Codes of errors: JSON-RPC's own, then those that the modern era adds. Codes that one module reads stand there.
+METHOD_NOT_FOUND: Final = -32601
+INVALID_PARAMS: Final = -32602
+INTERNAL_ERROR: Final = -32603
+HEADER_MISMATCH: Final = -32020
+MISSING_CAPABILITY: Final = -32021
+UNSUPPORTED_VERSION: Final = -32022
 
 # Mending walks the text a few times more; above this size a broken message is just broken.
 MAX_MENDED_BYTES: Final = 16 * 1024 * 1024

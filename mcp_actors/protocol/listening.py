@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from mcp_actors.errors import RpcError
 from mcp_actors.protocol.features import TASKS_EXTENSION, is_offered
+from mcp_actors.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_CAPABILITY
 from mcp_actors.protocol.outbound import META_PREFIX
 from mcp_actors.protocol.types import Era
 from mcp_actors.values import frozen
@@ -59,7 +60,7 @@ PROOF: Final = 60.0
 # Half of the pause is chance, so that a restarted server is not met by everybody at once.
 _JITTER: Final = 0.5
 # The server does not know the method, or cannot honour the filter; another try would end the same way.
-_FINAL_CODES: Final = frozenset({-32601, -32602, -32021})
+_FINAL_CODES: Final = frozenset({METHOD_NOT_FOUND, INVALID_PARAMS, MISSING_CAPABILITY})
 
 
 # One for all filters: each server keeps a few of them.

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from mcp_actors.errors import RpcError
+from mcp_actors.protocol.jsonrpc import HEADER_MISMATCH
 from mcp_actors.protocol.outbound import encode_header_value
 from mcp_actors.protocol.types import Era
 from mcp_actors.values import frozen
@@ -39,7 +40,6 @@ __all__ = [
 
 MARK: Final = "x-mcp-header"
 HEADER_PREFIX: Final = "Mcp-Param-"
-HEADER_MISMATCH: Final = -32020
 # Integers that every JSON reader agrees on.
 MAX_SAFE_INTEGER: Final = 2**53 - 1
 

@@ -21,7 +21,7 @@ from attrs import field
 from mcp_actors.errors import LocalProtocolError, RemoteProtocolError
 from mcp_actors.protocol.features import METHODS, TASKS_EXTENSION, is_offered
 from mcp_actors.protocol.jsonrpc import ABSENT, NULL, decode_object, peek_result_type, raw_json, raw_members
-from mcp_actors.protocol.server_asks import refuse_answer, refuse_question
+from mcp_actors.protocol.server_asks import refuse_question
 from mcp_actors.values import define, frozen
 
 if TYPE_CHECKING:
@@ -74,17 +74,13 @@ class InputRequired:
         """Make the params of the next round.
 
         Args:
-            answers: maps key -> bare result, one for each question.
+            answers: maps key -> bare result, one for each question; each was judged where it was made (`hosting`).
 
         Raises:
-            LocalProtocolError: an answer is missing, is for nothing, or is none.
+            LocalProtocolError: an answer is missing, or is for nothing.
         """
         if set(answers) != {question.key for question in self.questions}:
             raise LocalProtocolError(reason="the answers are not those to the questions")
-        for question in self.questions:
-            reason = refuse_answer(question.method, question.params, answers[question.key])
-            if reason is not None:
-                raise LocalProtocolError(reason=reason)
         params: dict[str, Json] = dict(self.params)
         if answers:
             params["inputResponses"] = dict(answers)

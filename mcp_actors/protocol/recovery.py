@@ -19,6 +19,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from mcp_actors.errors import RpcError, UnsupportedRevision
+from mcp_actors.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, UNSUPPORTED_VERSION
 from mcp_actors.protocol.refusals import rpc_error_in
 from mcp_actors.protocol.revisions import MODERN, named_revisions, newest_mutual
 
@@ -37,7 +38,6 @@ __all__ = [
 ]
 
 SESSION_NOT_FOUND: Final = -32001
-UNSUPPORTED_VERSION: Final = -32022
 
 # For bodies that are no JSON-RPC as they stand: cut short, wrapped, or as text.
 _CODE_IN_TEXT: Final = re.compile(rb'"code"\s*:\s*-32001(?!\d)')
@@ -46,7 +46,7 @@ _WORDS: Final = re.compile(r"\bsession\b|\bmcp-session-id\b|\bnot initialized\b"
 _SAY_IT_IN_WORDS: Final = frozenset({400, 401, 404})
 _MAY_BE_LOSS: Final = frozenset({400, 404, 410})
 # Method not found and invalid params speak of the request, whatever words they use.
-_OF_THE_REQUEST: Final = frozenset({-32601, -32602})
+_OF_THE_REQUEST: Final = frozenset({METHOD_NOT_FOUND, INVALID_PARAMS})
 # Longest plain text that is a sentence and not a page.
 _MAX_SENTENCE_BYTES: Final = 200
 

@@ -4,7 +4,8 @@ What this is not: the asking of people or models (handlers do that), nor forms a
 
 Rules.
 Rule 1: only declared kinds and modes are asked for. In legacy anything else is refused with the code that the rule
-names; in modern it makes the result invalid that holds it (F08).
+names; in modern it makes the result invalid that holds it (F08). What is wrong with a question, or with an answer, does
+not depend on the era, nor on who answers.
 Rule 2: a missing mode is "form" (F08).
 Rule 3: roots are ``file://`` URIs and nothing else (E13).
 Rule 4: sampling has tools only where they were declared, and results of tools stand where they belong (F11). That no
@@ -17,13 +18,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from mcp_actors.protocol.features import is_offered
+from mcp_actors.protocol.features import CAPABILITY_OF, ELICITATION, ROOTS, SAMPLING, is_offered
+from mcp_actors.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
 from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from mcp_actors.jsontypes import Json, JsonObject
 
 __all__ = [
+    "MAX_ROOTS",
     "Refused",
     "elicitation_mode",
     "has_mode",
@@ -33,14 +36,6 @@ __all__ = [
     "refuse_root",
 ]
 
-INVALID_PARAMS: Final = -32602
-METHOD_NOT_FOUND: Final = -32601
-
-ROOTS: Final = "roots/list"
-SAMPLING: Final = "sampling/createMessage"
-ELICITATION: Final = "elicitation/create"
-
-_CAPABILITY_OF: Final = {ROOTS: "roots", SAMPLING: "sampling", ELICITATION: "elicitation"}
 _ACTIONS: Final = frozenset({"accept", "decline", "cancel"})
 _PRIMITIVES: Final = (str, int, float, bool)
 # Bounds of what one question may hold: far beyond anything a person would read.
@@ -50,7 +45,7 @@ MAX_ROOTS: Final = 10_000
 
 @frozen
 class Refused:
-    """Why a question cannot be put, or an answer cannot be given; `code` is for legacy requests."""
+    """A question that nobody is asked, or that nobody answers, and the error that a legacy server is owed for it."""
 
     code: int
     reason: str
@@ -70,7 +65,7 @@ def refuse_question(method: str, params: JsonObject, capabilities: JsonObject) -
     Source:
         F08, F11; MCP 2026-07-28, "Multi Round-Trip Requests", "Elicitation", "Sampling".
     """
-    capability = _CAPABILITY_OF.get(method)
+    capability = CAPABILITY_OF.get(method)
     if capability is None or not is_offered(capabilities, capability):
         return Refused(METHOD_NOT_FOUND, f"{method[:40]} was not declared")
     if method == ELICITATION:
@@ -101,9 +96,12 @@ def _refuse_elicitation(params: JsonObject, capabilities: JsonObject) -> Refused
     if mode == "url":
         return None if isinstance(params.get("url"), str) else Refused(INVALID_PARAMS, "the elicitation has no url")
     schema = params.get("requestedSchema")
-    if not isinstance(schema, Mapping) or not isinstance(schema.get("properties"), Mapping):
-        return Refused(INVALID_PARAMS, "the elicitation has no requestedSchema with properties")
-    return None
+    if isinstance(schema, Mapping):
+        # Servers in the field leave the properties out where a yes or no is all that they want.
+        fields = schema.get("properties", {} if schema.get("type") == "object" else None)
+        if isinstance(fields, Mapping):
+            return None
+    return Refused(INVALID_PARAMS, "the elicitation has no requestedSchema with properties")
 
 
 def _refuse_sampling(params: JsonObject, capabilities: JsonObject) -> Refused | None:
@@ -111,11 +109,13 @@ def _refuse_sampling(params: JsonObject, capabilities: JsonObject) -> Refused | 
     if has_tools and not is_offered(capabilities, "sampling.tools"):
         return Refused(INVALID_PARAMS, "tools in sampling were not declared")
     messages = params.get("messages")
-    if not isinstance(messages, list | tuple) or len(messages) > MAX_MESSAGES:
+    if not isinstance(messages, list | tuple) or not 0 < len(messages) <= MAX_MESSAGES:
         return Refused(INVALID_PARAMS, "sampling has no list of messages, or too long a one")
     max_tokens = params.get("maxTokens")
-    if isinstance(max_tokens, bool) or not isinstance(max_tokens, int | float) or max_tokens < 1:
+    if isinstance(max_tokens, bool) or not isinstance(max_tokens, int | float):
         return Refused(INVALID_PARAMS, "sampling has no maxTokens")
+    if max_tokens < 1 or max_tokens % 1 != 0:  # no infinity either: it has no rest
+        return Refused(INVALID_PARAMS, "maxTokens of sampling is no positive whole number")
     reason = refuse_messages(messages)
     return None if reason is None else Refused(INVALID_PARAMS, reason)
 
@@ -163,15 +163,16 @@ def _text(value: Json) -> str:
 # ── answers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def refuse_answer(method: str, params: JsonObject, answer: JsonObject) -> str | None:
+def refuse_answer(method: str, params: JsonObject, answer: Json) -> str | None:
     """Say why an answer of a handler must not be sent; None when it may. This guards against our own bugs.
 
     Source:
         E13, F09, F11; MCP 2026-07-28, `ListRootsResult`, `CreateMessageResult`, `ElicitResult`.
     """
-    if method == ROOTS:
-        return _refuse_roots(answer)
-    return _refuse_message(params, answer) if method == SAMPLING else _refuse_reply(params, answer)
+    if not isinstance(answer, Mapping):
+        return "the answer is no JSON object"
+    judge = {ROOTS: _refuse_roots, SAMPLING: _refuse_message, ELICITATION: _refuse_reply}.get(method)
+    return None if judge is None else judge(params, answer)
 
 
 def refuse_root(uri: Json) -> str | None:
@@ -197,7 +198,7 @@ def refuse_root(uri: Json) -> str | None:
     return None
 
 
-def _refuse_roots(answer: JsonObject) -> str | None:
+def _refuse_roots(_: JsonObject, answer: JsonObject) -> str | None:
     roots = answer.get("roots")
     if not isinstance(roots, list | tuple) or len(roots) > MAX_ROOTS:
         return "the answer has no list of roots, or too long a one"

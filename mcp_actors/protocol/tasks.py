@@ -22,7 +22,7 @@ from attrs import evolve, field
 
 from mcp_actors.errors import McpActorsError, RemoteProtocolError, RpcError, TaskEnded, TransportError
 from mcp_actors.protocol.inbound import read_error
-from mcp_actors.protocol.jsonrpc import NULL, decode, raw_members
+from mcp_actors.protocol.jsonrpc import INVALID_PARAMS, NULL, decode, raw_members
 from mcp_actors.protocol.mrtr import InputRequest, read_questions
 from mcp_actors.protocol.revisions import REVISIONS
 from mcp_actors.protocol.task_handle import TaskHandle, seconds_in
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = ["AskServer", "TaskCourse", "TaskFailed", "TaskFinished", "TaskInput", "TaskStep"]
 
-INVALID_PARAMS: Final = -32602
 DEFAULT_POLL: Final = 1.0
 MIN_POLL: Final = 0.05
 MAX_POLL: Final = 3600.0

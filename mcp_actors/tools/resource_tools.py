@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 # What servers answer to a read of what is not there: up to 2025-11-25, and since 2026-07-28 (S328).
-NOT_FOUND_CODES: Final = frozenset({-32002, -32602})
+NOT_FOUND_CODES: Final = frozenset({-32002, jsonrpc.INVALID_PARAMS})
 
 
 class HostTool(NamedTuple):

@@ -25,6 +25,7 @@ import trio
 from attrs import evolve
 
 from mcp_actors.errors import AuthError, ConnectFailed, McpActorsError, TransportBroken, TransportClosed, TransportError
+from mcp_actors.protocol.jsonrpc import HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION
 from mcp_actors.protocol.refusals import read_refusal, rpc_error_in
 from mcp_actors.transports.base import PassingSink
 from mcp_actors.transports.http import HttpTransport
@@ -45,7 +46,7 @@ __all__ = ["FallbackTransport"]
 
 SUSPICIOUS_STATUSES: Final = frozenset({400, 404, 405})
 # Errors by which a server shows that it reads what is posted there, nothing older is (spec_client 3.5).
-MODERN_CODES: Final = frozenset({-32020, -32021, -32022})
+MODERN_CODES: Final = frozenset({HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION})
 
 
 class FallbackTransport:

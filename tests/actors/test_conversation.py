@@ -8,7 +8,9 @@ from trio.testing import wait_all_tasks_blocked
 from mcp_actors.actors.prompters import CallablePrompter
 from mcp_actors.actors.questions import QuestionAnswered
 from mcp_actors.elicitation.policy import Policy
-from mcp_actors.elicitation.requests import CANCELLED, DECLINED, INTERNAL_ERROR, Action, Answer, RefusedRequest
+from mcp_actors.elicitation.requests import CANCELLED, DECLINED, Action, Answer
+from mcp_actors.protocol.jsonrpc import INTERNAL_ERROR
+from mcp_actors.protocol.server_asks import Refused
 from tests.actors.elicitor_kit import ACCEPTED, PRIORITY, TITLE, at_work, form
 
 
@@ -69,8 +71,8 @@ async def test_a_prompter_that_raises_is_an_error_answer(autojump_clock, caplog)
     async with at_work(CallablePrompter(fails)) as stage:
         for _ in range(2):
             outcome = await stage.elicitor.ask(form())
-            assert isinstance(outcome, RefusedRequest)
+            assert isinstance(outcome, Refused)
             assert outcome.code == INTERNAL_ERROR
-            assert "bug" not in outcome.message
+            assert "bug" not in outcome.reason
         assert await stage.elicitor.ask(form()) == ACCEPTED
         assert [event.by for event in stage.told(QuestionAnswered)] == ["failed", "failed", "person"]

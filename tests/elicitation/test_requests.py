@@ -7,18 +7,18 @@ import pytest
 from mcp_actors.elicitation.requests import (
     CANCELLED,
     DECLINED,
-    INVALID_PARAMS,
     MAX_URLS,
     Action,
     Answer,
     InputRequest,
     Kind,
-    RefusedRequest,
     capabilities,
     read_elicitation,
     read_url_elicitations,
 )
-from mcp_actors.errors import RemoteProtocolError, RpcError
+from mcp_actors.errors import RpcError
+from mcp_actors.protocol.jsonrpc import INVALID_PARAMS
+from mcp_actors.protocol.server_asks import Refused
 from mcp_actors.tools.sanitise import clean_text
 
 BOTH = frozenset({Kind.FORM, Kind.URL})
@@ -26,14 +26,14 @@ FORM = {"type": "object", "properties": {"name": {"type": "string"}}}
 URL = {"mode": "url", "message": "pay", "url": "https://pay.example/x", "elicitationId": "e1"}
 
 
-def read(params, kinds=BOTH):
-    return read_elicitation("github", 7, params, kinds=kinds, clean=clean_text, call="github.create")
+def read(params):
+    return read_elicitation("github", 7, params, clean=clean_text, call="github.create")
 
 
-@pytest.mark.parametrize("params", [{"message": "who?"}, {"message": "who?", "mode": "form"}])
-def test_a_missing_mode_means_form(params):
+@pytest.mark.parametrize("mode", [{}, {"mode": None}, {"mode": "form"}])
+def test_a_missing_mode_means_form(mode):
     """An elicitation without mode is a form (F08)."""
-    request = read({**params, "requestedSchema": FORM})
+    request = read({**mode, "message": "who?", "requestedSchema": FORM})
 
     assert isinstance(request, InputRequest)
     assert (request.kind, request.server, request.key, request.call) == (Kind.FORM, "github", 7, "github.create")
@@ -56,28 +56,19 @@ def test_a_message_is_cleaned():
 
 
 @pytest.mark.parametrize(
-    ("params", "kinds"),
+    "params",
     [
-        (URL, {Kind.FORM}),
-        ({"message": "", "requestedSchema": FORM}, {Kind.URL}),
-        ({"mode": "sampling", "message": ""}, {Kind.SAMPLING}),
-        ({"mode": "voice", "message": ""}, BOTH),
-        ({"mode": None, "message": ""}, BOTH),
-        ({"mode": ["form"], "message": ""}, BOTH),
-        ({"message": 1, "requestedSchema": FORM}, BOTH),
-        ({"message": "no schema"}, BOTH),
-        ({"message": "nested", "requestedSchema": {"properties": {"a": {"type": "object"}}}}, BOTH),
-        ({**URL, "url": "javascript:alert(1)"}, BOTH),
-        ({**URL, "url": 5}, BOTH),
+        {"message": "nested", "requestedSchema": {"properties": {"a": {"type": "object"}}}},
+        {"message": "a list", "requestedSchema": {"type": "array", "properties": {}}},
+        {**URL, "url": "javascript:alert(1)"},
     ],
 )
-def test_what_cannot_be_asked_is_refused(params, kinds):
-    """A mode that was not declared, and a question that nobody could answer, are invalid params (S294, F08)."""
-    refused = read(params, frozenset(kinds))
+def test_what_cannot_be_asked_is_refused(params):
+    """A form that nobody could fill in, and a page that nobody should open, are invalid params (rule 1)."""
+    refused = read(params)
 
-    assert isinstance(refused, RefusedRequest)
+    assert isinstance(refused, Refused)
     assert refused.code == INVALID_PARAMS
-    assert isinstance(refused.error("github"), RemoteProtocolError)
 
 
 @pytest.mark.parametrize(
