@@ -13,9 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
-from attrs import evolve
 
-from mcp_actors.actors.hosting import Host
+from mcp_actors.actors.hosting import wire_host
 from mcp_actors.actors.house import keep_house, stop_bound
 from mcp_actors.actors.registry import Registry
 from mcp_actors.actors.supervisor import Supervisor
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
     from pathlib import Path
 
+    from mcp_actors.actors.hosting import Host
     from mcp_actors.auth.driving import Prompter
     from mcp_actors.config.settings import Settings
     from mcp_actors.config.specs import ServerSpec
@@ -84,7 +84,7 @@ async def open_runtime(
             logger.warning("%s", warning)
     configured = Configured(config, environ, reread)
     opener = Opener(settings, environ, state_dir, prompter)
-    host = evolve(host or Host(), extensions=opener.extensions)
+    wired = wire_host(host, opener.extensions)
     leftovers = opener.sweep()
     registry = Registry(window=settings.publish_window)
     supervisor = Supervisor(
@@ -92,17 +92,19 @@ async def open_runtime(
         registry.mailbox.ref,
         opener if transports is None else transports,
         chance=lambda: 1.0 - random.random(),  # in (0, 1]
-        host=host,
+        host=wired,
         admit=configured.admit,
         wait_for=leftovers.wait_for,
     )
     opener.waiting = partial(_stopped, supervisor, registry)
     runtime = Runtime(settings, registry, supervisor, configured, opener)
-    closing, own = trio.Event(), (runtime.waker.run, partial(keep_awake, runtime))
-    keepers = [*(partial(each, runtime) for each in host.keepers), *own]
+    closing = trio.Event()
+    keepers = [runtime.waker.run, partial(keep_awake, runtime)]
+    if wired.keeper is not None:
+        keepers.insert(0, partial(wired.keeper, runtime))
     if leftovers.under_way:
         keepers.append(leftovers.run)
-    with bare_errors():
+    with bare_errors(), wired.at_home(runtime):
         async with trio.open_nursery() as nursery:
             specs = configured.loaded.specs
             await nursery.start(keep_house, registry, supervisor, specs, closing, stop_bound(settings), keepers)

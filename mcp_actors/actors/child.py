@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from mcp_actors.actors.alarms import Alarms
-    from mcp_actors.actors.hosting import Host
+    from mcp_actors.actors.hosting import WiredHost
     from mcp_actors.actors.lifecycle import ServerStatus, StatusChanges
     from mcp_actors.actors.mailbox import Ref
     from mcp_actors.actors.messages import RegistryMessage
@@ -67,7 +67,7 @@ class Child:
         registry: Ref[RegistryMessage],
         *,
         chance: Callable[[], float],
-        host: Host,
+        host: WiredHost,
         alarms: Alarms,
         wait_for: Callable[[str], trio.Event | None],
         first_generation: int = 0,

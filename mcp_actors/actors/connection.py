@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from mcp_actors.actors.alarms import Alarms
-    from mcp_actors.actors.hosting import Host
+    from mcp_actors.actors.hosting import WiredHost
     from mcp_actors.actors.listening import Listening
     from mcp_actors.actors.mailbox import Ref
     from mcp_actors.actors.messages import RegistryMessage
@@ -80,7 +80,7 @@ class Connection:
         generation: int,
         pinned_era: Era | None,
         is_era_known: bool,
-        host: Host,
+        host: WiredHost,
         alarms: Alarms,
         listening: Listening,
     ) -> None:

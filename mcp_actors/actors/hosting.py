@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import trio
-from attrs import field
+from attrs import evolve, field
 
 from mcp_actors.errors import LocalProtocolError, RpcError
 from mcp_actors.protocol.features import CAPABILITY_OF, TASKS_EXTENSION
@@ -25,14 +26,12 @@ from mcp_actors.protocol.jsonrpc import INTERNAL_ERROR, encode
 from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from mcp_actors.actors.registry import Snapshot, Watcher
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.protocol.types import RequestId
     from mcp_actors.tools.results import ToolResult
 
-__all__ = ["Answering", "Handler", "Host", "Housemate", "Keeper", "ServerRequest"]
+__all__ = ["Answering", "Handler", "Host", "Housemate", "Keeper", "ServerRequest", "WiredHost", "wire_host"]
 
 logger = logging.getLogger("mcp_actors.connection")
 
@@ -73,28 +72,21 @@ class Keeper(Protocol):
         ...
 
 
-# Makes a legacy call, and where the server wants pages to be visited first (-32042), again afterwards (S207).
-WithPages: TypeAlias = Callable[[str, Callable[[], Awaitable[bytes]]], Awaitable[bytes]]
-
-
 @frozen
 class Host:
     """What the program that embeds the fleet offers to its servers."""
 
-    # Method -> handler.
+    # Method -> handler: "roots/list", "sampling/createMessage", "elicitation/create".
     handlers: Mapping[str, Handler] = field(factory=dict)
     # Capability -> its settings, where a handler needs others than none, such as ``{"elicitation": {"url": {}}}``.
     settings: Mapping[str, JsonObject] = field(factory=dict)
     # Whether a call may become a task where the server offers that; one that the server insists on always may.
     wants_tasks: bool = False
-    # Tasks that live in the runtime's house.
-    keepers: tuple[Keeper, ...] = ()
-    # Told when a server says that a page is done: its name and the elicitation's id (S290). Must not block or raise.
-    page_done: Callable[[str, str], None] | None = None
-    # Gives what is declared to a server beyond that, by its name: extension -> settings (S281). Set by the runtime.
-    extensions: Callable[[str], Mapping[str, JsonObject]] | None = None
-    # Sees pages through, in the place of the plain way of `rounds`, which asks the handler and takes its word.
-    with_pages: WithPages | None = None
+
+    def __attrs_post_init__(self) -> None:
+        unknown = sorted(set(self.handlers) - set(CAPABILITY_OF))
+        if unknown:
+            raise LocalProtocolError(reason=f"no server asks for {unknown[0]}; there are {', '.join(CAPABILITY_OF)}")
 
     @property
     def capabilities(self) -> JsonObject:
@@ -108,20 +100,52 @@ class Host:
             declared["extensions"] = {TASKS_EXTENSION.partition(".")[2]: {}}
         return declared
 
+
+# Makes a legacy call, and where the server wants pages to be visited first (-32042), again afterwards (S207).
+WithPages: TypeAlias = Callable[[str, Callable[[], Awaitable[bytes]]], Awaitable[bytes]]
+
+
+@frozen
+class WiredHost(Host):
+    """A host as the actors have it: with what `fleet.hosts` and the runtime wire to it, and no user sets."""
+
+    # A task that lives in the runtime's house.
+    keeper: Keeper | None = None
+    # Entered with the runtime while it runs.
+    at_home: Callable[[Housemate], AbstractContextManager[object]] = nullcontext
+    # Told when a server says that a page is done: its name and the elicitation's id (S290). Must not block or raise.
+    page_done: Callable[[str, str], None] | None = None
+    # Sees pages through, in the place of the plain way of `rounds`, which asks the handler and takes its word.
+    with_pages: WithPages | None = None
+    # Gives what is declared to a server beyond `capabilities`, by its name: extension -> settings (S281).
+    extensions: Callable[[str], Mapping[str, JsonObject]] = field(default=lambda _: {})
+
     def capabilities_for(self, server: str) -> JsonObject:
         """What is declared to this server."""
-        declared = self.capabilities
-        more = {} if self.extensions is None else self.extensions(server)
+        declared, more = self.capabilities, self.extensions(server)
         if not more:
             return declared
         known = declared.get("extensions")
         return {**declared, "extensions": {**(known if isinstance(known, Mapping) else {}), **more}}
 
 
+def wire_host(host: Host | None, extensions: Callable[[str], Mapping[str, JsonObject]]) -> WiredHost:
+    """Make what the actors have of what a program gave.
+
+    Args:
+        host: None offers nothing.
+        extensions: as `WiredHost.extensions`.
+    """
+    if isinstance(host, WiredHost):
+        return evolve(host, extensions=extensions)
+    host = host or Host()
+    return WiredHost(host.handlers, host.settings, host.wants_tasks, extensions=extensions)
+
+
 class Answering:
     """The requests of one server that are being answered."""
 
-    def __init__(self, server: str, host: Host) -> None:
+    def __init__(self, server: str, host: WiredHost) -> None:
         self._server = server
         self._host = host
         # Request id -> scope of the task that answers it.

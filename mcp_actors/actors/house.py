@@ -43,7 +43,7 @@ async def keep_house(
     """Run the actors until `closing`, then stop them in order: the servers first, then who tells of them.
 
     Args:
-        keepers: what else lives here, begun first and ended last (`hosting.Keeper`, with its runtime).
+        keepers: what else lives here, begun first and ended last, such as the host's (`hosting.Keeper`).
 
     Cancellation:
         Until it has started; after that only `closing` ends it, within `bound` seconds.

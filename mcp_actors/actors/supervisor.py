@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from mcp_actors.actors.connection import Connection
-    from mcp_actors.actors.hosting import Host
+    from mcp_actors.actors.hosting import WiredHost
     from mcp_actors.actors.mailbox import Ref
     from mcp_actors.actors.messages import RegistryMessage
     from mcp_actors.config.settings import Settings
@@ -72,7 +72,7 @@ class Supervisor:
         open_transport: Callable[[ServerSpec], Transport],
         *,
         chance: Callable[[], float],
-        host: Host,
+        host: WiredHost,
         admit: Callable[[ServerSpec], ServerSpec],
         wait_for: Callable[[str], trio.Event | None],
     ) -> None:

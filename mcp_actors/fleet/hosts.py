@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import logging
 import os
-from contextlib import suppress
+from collections.abc import Mapping
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +24,7 @@ import trio
 from mcp_actors.actors.asking import Asking
 from mcp_actors.actors.elicitor import Elicitor
 from mcp_actors.actors.hook_runners import HookRunner, call_connected
-from mcp_actors.actors.hosting import Host
+from mcp_actors.actors.hosting import WiredHost
 from mcp_actors.actors.questions import AnswerQuestion, CompleteUrl, DialogOpened, QuestionQueued, WithdrawQuestions
 from mcp_actors.elicitation.hooks import HookContext
 from mcp_actors.elicitation.requests import Kind
@@ -31,9 +32,9 @@ from mcp_actors.errors import ActorGone, LocalProtocolError, MailboxFull, RpcErr
 from mcp_actors.protocol.server_asks import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Iterator
 
-    from mcp_actors.actors.hosting import Housemate, ServerRequest
+    from mcp_actors.actors.hosting import Host, Housemate, ServerRequest
     from mcp_actors.actors.questions import ElicitorEvent, PendingQuestion, Prompter
     from mcp_actors.elicitation.handlers import Root, SamplingAnswer, SamplingLimits, SamplingRequest
     from mcp_actors.elicitation.hooks import Hooks
@@ -42,63 +43,9 @@ if TYPE_CHECKING:
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.tools.results import ToolResult
 
-__all__ = ["Questions", "host_from"]
+__all__ = ["Questions"]
 
 logger = logging.getLogger("mcp_actors.asking")
-
-
-def host_from(asking: Asking, *, wants_tasks: bool = False) -> Host:
-    """Make the host that answers as `asking` does, and runs its elicitor beside the servers.
-
-    Args:
-        asking: who answers what; nothing else is declared (S110).
-        wants_tasks: as `Host.wants_tasks`.
-    """
-    keys = count(1)
-
-    async def answer(request: ServerRequest) -> JsonObject:
-        outcome = await asking.answer(request.server, next(keys), request.method, request.params)
-        if isinstance(outcome, Refused):
-            raise RpcError(server=request.server, code=outcome.code, message=outcome.reason)
-        return outcome
-
-    declared = {name: part for name, part in asking.capabilities.items() if isinstance(part, dict)}
-    elicitor = asking.elicitor
-    if elicitor is None:
-        return Host(dict.fromkeys(asking.methods, answer), declared, wants_tasks)
-
-    def page_done(server: str, elicitation_id: str) -> None:
-        # A notice that finds no room is as one that was never sent: the person can still say that it is done.
-        with suppress(MailboxFull, ActorGone):
-            elicitor.mailbox.ref.tell_nowait(CompleteUrl(server, elicitation_id))
-
-    async def keep(runtime: Housemate, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        async with trio.open_nursery() as nursery:
-            await nursery.start(elicitor.run)
-            await nursery.start(_withdraw_of_the_gone, elicitor, runtime)
-            task_status.started()
-
-    return Host(
-        dict.fromkeys(asking.methods, answer),
-        declared,
-        wants_tasks,
-        keepers=(keep,),
-        page_done=page_done,
-        with_pages=asking.with_url_rounds if Kind.URL in asking.kinds else None,
-    )
-
-
-async def _withdraw_of_the_gone(
-    elicitor: Elicitor, runtime: Housemate, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
-) -> None:
-    """Empty the queue of what dead servers asked. Runs until cancelled."""
-    with runtime.watch() as changes:
-        task_status.started()
-        async for change in changes:
-            was_up = change.old is not None and change.old.is_connected
-            if was_up and (change.new is None or not change.new.is_connected):
-                with suppress(ActorGone):  # everything ends, the questions too
-                    await elicitor.mailbox.ref.tell(WithdrawQuestions(change.name))
 
 
 class Questions:
@@ -137,6 +84,7 @@ class Questions:
         Raises:
             ConfigError: one of the roots is none.
         """
+        # While it runs.
         self._runtime: Housemate | None = None
         self.elicitor: Elicitor | None = None
         if prompter is not None or policy is not None or (hooks is not None and hooks.hooks):
@@ -156,15 +104,18 @@ class Questions:
         for warning in () if hooks is None else hooks.warnings:
             logger.warning("%s", warning)
         self.asking = Asking(self.elicitor, sample=sample, limits=limits, roots=roots)
-        host = host_from(self.asking, wants_tasks=wants_tasks)
-        self.host = Host(
-            host.handlers,
-            host.settings,
-            host.wants_tasks,
-            keepers=(self._move_in, *host.keepers),
-            page_done=host.page_done,
-            with_pages=host.with_pages,
+        # Give it to `open_runtime`.
+        self.host: Host = WiredHost(
+            dict.fromkeys(self.asking.methods, self._answer),
+            {name: part for name, part in self.asking.capabilities.items() if isinstance(part, Mapping)},
+            wants_tasks,
+            keeper=None if self.elicitor is None else self._keep,
+            at_home=self._at_home,
+            page_done=None if self.elicitor is None else self._page_done,
+            with_pages=self.asking.with_url_rounds if Kind.URL in self.asking.kinds else None,
         )
+        # Tells questions apart.
+        self._keys = count(1)
 
     @property
     def pending(self) -> tuple[PendingQuestion, ...]:
@@ -202,20 +153,52 @@ class Questions:
             raise ActorGone(actor="elicitor")
         return await self.elicitor.mailbox.ref.ask(AnswerQuestion(number, answer))
 
-    async def _move_in(
-        self, runtime: Housemate, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
-    ) -> None:
+    # ── what the runtime calls ───────────────────────────────────────────────────────────────────────────────────────
+
+    async def _answer(self, request: ServerRequest) -> JsonObject:
+        outcome = await self.asking.answer(request.server, next(self._keys), request.method, request.params)
+        if isinstance(outcome, Refused):
+            raise RpcError(server=request.server, code=outcome.code, message=outcome.reason)
+        return outcome
+
+    @contextmanager
+    def _at_home(self, runtime: Housemate) -> Iterator[None]:
         self._runtime = runtime
-        task_status.started()
         try:
-            await trio.sleep_forever()
+            yield
         finally:
             self._runtime = None
+
+    async def _keep(self, runtime: Housemate, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        assert self.elicitor is not None
+        async with trio.open_nursery() as nursery:
+            await nursery.start(self.elicitor.run)
+            await nursery.start(_withdraw_of_the_gone, self.elicitor, runtime)
+            task_status.started()
+
+    def _page_done(self, server: str, elicitation_id: str) -> None:
+        assert self.elicitor is not None
+        # A notice that finds no room is as one that was never sent: the person can still say that it is done.
+        with suppress(MailboxFull, ActorGone):
+            self.elicitor.mailbox.ref.tell_nowait(CompleteUrl(server, elicitation_id))
 
     async def _call_tool(self, server: str, tool: str, arguments: JsonObject) -> ToolResult:
         if self._runtime is None:
             raise ServerNotReady(server=server, state="not connected", reason="the runtime does not run")
         return await call_connected(self._runtime, server, tool, arguments)
+
+
+async def _withdraw_of_the_gone(
+    elicitor: Elicitor, runtime: Housemate, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+) -> None:
+    """Empty the queue of what dead servers asked. Runs until cancelled."""
+    with runtime.watch() as changes:
+        task_status.started()
+        async for change in changes:
+            was_up = change.old is not None and change.old.is_connected
+            if was_up and (change.new is None or not change.new.is_connected):
+                with suppress(ActorGone):  # everything ends, the questions too
+                    await elicitor.mailbox.ref.tell(WithdrawQuestions(change.name))
 
 
 def _note(event: ElicitorEvent) -> None:

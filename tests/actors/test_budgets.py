@@ -10,7 +10,7 @@ import trio
 from attrs import evolve, frozen
 from scripted_fleet import spec
 
-from mcp_actors.actors.hosting import Host, ServerRequest
+from mcp_actors.actors.hosting import ServerRequest, WiredHost
 from mcp_actors.errors import RpcError, TransportError
 from mcp_actors.protocol.jsonrpc import encode
 from mcp_actors.protocol.types import Refusal
@@ -217,7 +217,7 @@ async def staged(way: str, kind: str, thinks: float) -> AsyncIterator[Stage]:
         await trio.sleep(thinks)
         return await attempt()
 
-    host = Host({"elicitation/create": person}, {"elicitation": {"form": {}, "url": {}}}, wants_tasks=True)
+    host = WiredHost({"elicitation/create": person}, {"elicitation": {"form": {}, "url": {}}}, wants_tasks=True)
     host = evolve(host, with_pages=with_pages if "host" in way else None)
     async with trio.open_nursery() as nursery:
         plays, seconds = make(Scene(server, nursery))
