@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import trio
 from attrs import evolve
 
+from mcp_actors.actors.slots import Request
 from mcp_actors.errors import RemoteProtocolError, RpcError
 from mcp_actors.groups import bare_errors
 from mcp_actors.protocol.features import ASKS_A_PERSON, ELICITATION
 from mcp_actors.protocol.jsonrpc import INVALID_PARAMS
-from mcp_actors.protocol.mrtr import Complete
+from mcp_actors.protocol.mrtr import Complete, RoundTrip
 from mcp_actors.protocol.server_asks import has_mode
 
 if TYPE_CHECKING:
@@ -27,12 +28,11 @@ if TYPE_CHECKING:
 
     from mcp_actors.actors.connection import Connection
     from mcp_actors.actors.hosting import Answering
-    from mcp_actors.actors.slots import Request
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.protocol.budget import Budget
-    from mcp_actors.protocol.mrtr import InputRequest, RoundTrip
+    from mcp_actors.protocol.mrtr import InputRequest, RoundTripStep
 
-__all__ = ["answers_to", "ask_in_rounds", "ask_with_pages", "visit_and_repeat"]
+__all__ = ["answers_to", "ask_in_rounds", "ask_one_round", "ask_with_pages", "visit_and_repeat"]
 
 P = TypeVar("P")
 
@@ -63,6 +63,29 @@ async def ask_in_rounds(connection: Connection, trip: RoundTrip, request: Reques
             await trio.sleep(step.pause)
         answers = await answers_to(connection, request.budget, step.questions)
         request = evolve(request, params=step.retry(answers))
+
+
+async def ask_one_round(
+    connection: Connection, method: str, params: JsonObject | None, timeout: float | None
+) -> RoundTripStep:
+    """Send one round of a request and hand over what came, for whoever goes on by hand (B08).
+
+    Raises:
+        As `Connection.request`.
+
+    Cancellation:
+        Safe, as `Connection.request`.
+    """
+    request = Request(method, params, connection.budget(timeout), connection.timeouts)
+    trip = RoundTrip(method, params or {}, connection.answering.capabilities)
+    with connection.users:
+        try:
+            step = trip.feed(await connection.exchange(request))
+        except RemoteProtocolError as error:
+            error.server = connection.spec.name
+            raise
+    connection.served += 1
+    return step
 
 
 async def answers_to(

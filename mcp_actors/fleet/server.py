@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mcp_actors.fleet.running import Runtime
     from mcp_actors.fleet.skills import LoadedSkill
     from mcp_actors.jsontypes import JsonObject
+    from mcp_actors.protocol.mrtr import InputRequired
     from mcp_actors.tools.catalog import Tool
     from mcp_actors.tools.items import Prompt, Resource, ResourceTemplate
     from mcp_actors.tools.skills import Skill
@@ -244,6 +245,60 @@ class Server:
         """Send any request; the result decoded. Cancellation: safe."""
         raw = await self._runtime.request(self.name, method, params, timeout=timeout, progress=progress)
         return decode_object(raw)
+
+    async def request_once(
+        self, method: str, params: JsonObject | None = None, *, timeout: float | None = None
+    ) -> JsonObject | InputRequired:
+        """Send any request, and where the server wants to know something first, leave it to the caller to answer.
+
+        Args:
+            method: a modern server may ask back for ``tools/call``, ``prompts/get`` and ``resources/read``.
+            params: as for `request`.
+            timeout: seconds until the request is given up.
+
+        Returns:
+            The result, decoded; or the questions, of kinds that the `Host` declares. Answer them with `answer`, now or
+            in another process (`InputRequired.to_json`). Questions of a legacy server go to the host's handlers.
+
+        Cancellation:
+            Safe.
+
+        Source:
+            B08; spec_client 9.2.
+        """
+        from mcp_actors.actors.rounds import ask_one_round
+        from mcp_actors.protocol.mrtr import Complete
+
+        connection, timeout = await self._runtime.reach(self.name, timeout)
+        step = await ask_one_round(connection, method, params, timeout)
+        return decode_object(step.result) if isinstance(step, Complete) else step
+
+    async def answer(
+        self, asked: InputRequired, answers: Mapping[str, JsonObject], *, timeout: float | None = None
+    ) -> JsonObject | InputRequired:
+        """Send a request of `request_once` again, with the answers; as it does, this may give further questions.
+
+        Args:
+            asked: what `request_once`, or this, gave.
+            answers: maps key of each question -> result of its method; none for a server that only gains time.
+            timeout: seconds until the request is given up.
+
+        Raises:
+            LocalProtocolError: an answer is missing, malformed, or for nothing; nothing was sent.
+
+        Cancellation:
+            Safe.
+
+        Source:
+            B07, B08.
+        """
+        from mcp_actors.protocol.server_asks import refuse_answer
+
+        for question in asked.questions:
+            reason = refuse_answer(question.method, question.params, answers.get(question.key))
+            if reason is not None:
+                raise LocalProtocolError(server=self.name, reason=reason)
+        return await self.request_once(asked.method, asked.retry(answers), timeout=timeout)
 
     # ── signing in ───────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -58,7 +58,7 @@ class Complete:
 
 @frozen
 class InputRequired:
-    """The server wants input first. In manual mode this is what a caller gets; it is plain data and can be stored."""
+    """The server wants input first. `Server.request_once` gives it to a caller, as plain data that can be stored."""
 
     method: str
     # Of the first request, without answers and state.
@@ -74,7 +74,7 @@ class InputRequired:
         """Make the params of the next round.
 
         Args:
-            answers: maps key -> bare result, one for each question; each was judged where it was made (`hosting`).
+            answers: maps key -> bare result, one for each question; each was judged by `server_asks.refuse_answer`.
 
         Raises:
             LocalProtocolError: an answer is missing, or is for nothing.

@@ -9,8 +9,9 @@ import trio
 import trio.testing
 from scripted_fleet import PERMANENT, echo_server, spec
 
-from mcp_actors import Host, ServerRequest
-from mcp_actors.errors import LocalProtocolError, RpcError, TransportBroken, UnknownServer
+from mcp_actors import Host, InputRequired, ServerRequest
+from mcp_actors.errors import LocalProtocolError, RemoteProtocolError, RpcError, TransportBroken, UnknownServer
+from mcp_actors.protocol.jsonrpc import decode, encode
 from mcp_actors.runtime import open_runtime
 from mcp_actors.testing.scripted import LEGACY_REVISIONS, MODERN_REVISIONS, ScriptedServer
 
@@ -319,6 +320,48 @@ async def test_a_modern_call_is_answered_in_rounds_and_a_persons_time_is_free(au
     assert len({message["id"] for message in calls}) == 2
     assert "requestState" not in calls[0]["params"]
     assert server.violations == []
+
+
+async def never(request: ServerRequest) -> dict[str, object]:
+    raise AssertionError("the caller answers")
+
+
+async def test_a_caller_answers_by_hand_in_another_run(autojump_clock: object) -> None:
+    """B07, B08: the questions are stored and answered by a later process; the state comes back, no handler runs."""
+    server, host = asking_server(), Host({"elicitation/create": never})
+
+    async with open_runtime([spec("one", server)], host=host) as runtime:
+        await runtime.wait_ready()
+        asked = await runtime.server("one").request_once("tools/call", {"name": "deploy", "arguments": {}})
+    assert isinstance(asked, InputRequired)
+    stored = encode(asked.to_json())
+    async with open_runtime([spec("one", server)], host=host) as runtime:
+        again, view = InputRequired.from_json(decode(stored)), runtime.server("one")
+        for wrong in ({}, {"q": {"action": "nonsense"}}, {"q": {"action": "decline"}, "more": {}}):
+            with pytest.raises(LocalProtocolError):
+                await view.answer(again, wrong)
+        result = await view.answer(again, {"q": {"action": "accept", "content": {"where": "prod"}}}, timeout=5)
+
+    assert [question.method for question in again.questions] == ["elicitation/create"]
+    assert result["content"] == [{"type": "text", "text": "prod s t\u00e4te"}]
+    assert len(server.seen("tools/call")) == 2
+    assert server.violations == []
+
+
+@both_eras
+async def test_a_request_that_is_not_asked_back_has_its_result(era: str, autojump_clock: object) -> None:
+    """B08: without questions it is as `request`, in both eras; an answer that breaks the rules names its server."""
+    server = library(era)
+
+    async with open_runtime([spec("lib", server)]) as runtime:
+        await runtime.wait_ready()
+        read = await runtime.server("lib").request_once("resources/read", {"uri": "note://one"})
+        server.answer_with("resources/read", {"resultType": "nonsense"}, times=1)
+        with pytest.raises(RemoteProtocolError, match="nonsense") as invalid:
+            await runtime.server("lib").request_once("resources/read", {"uri": "note://one"})
+
+    assert read["contents"][0]["text"] == "first"
+    assert invalid.value.server == "lib"
 
 
 async def test_a_question_that_was_not_offered_is_an_invalid_answer(autojump_clock: object) -> None:
