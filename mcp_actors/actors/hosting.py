@@ -213,7 +213,7 @@ class Answering:
             raise
         except Exception as error:
             logger.exception("[MCP:%s] handler of %s failed", self._server, method)
-            raise RpcError(code=INTERNAL_ERROR, message="the client could not answer") from error
+            raise RpcError(server=self._server, code=INTERNAL_ERROR, message="the client could not answer") from error
         return answer
 
     def withdraw(self, request_id: RequestId) -> None:

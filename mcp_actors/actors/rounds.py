@@ -107,7 +107,7 @@ async def answers_to(
             if error.code != INVALID_PARAMS:
                 raise
             reason = f"the input request {question.key[:40]!r} cannot be put: {error.message}"
-            raise RemoteProtocolError(reason=reason) from error
+            raise RemoteProtocolError(server=error.server, reason=reason) from error
 
     is_person = any(question.method in ASKS_A_PERSON for question in questions)
     with _standing_still(budget) if is_person else connection.resting(budget), bare_errors():
