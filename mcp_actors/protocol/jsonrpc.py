@@ -41,7 +41,7 @@ __all__ = [
     "decode_envelope",
     "decode_object",
     "decode_page",
-    "decode_text",
+    "decode_texts",
     "encode",
     "encode_answer",
     "encode_error",
@@ -131,11 +131,11 @@ _decode_elements: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 @functools.cache  # there are three such keys
-def _text_decoder(key: str) -> Callable[[bytes], _Text]:
+def _text_decoders(key: str) -> tuple[Callable[[bytes], _Text], Callable[[bytes], Sequence[_Text]]]:
     class Keyed(_Text, gc=False, frozen=True):
         text: str = msgspec.field(name=key)
 
-    return msgspec.json.Decoder(Keyed).decode
+    return msgspec.json.Decoder(Keyed).decode, msgspec.json.Decoder(list[Keyed]).decode
 
 
 @functools.cache  # one for each kind of list
@@ -261,13 +261,23 @@ def peek_result_type(result: bytes) -> object:
     return _decoded(_decode_head, result).resultType
 
 
-def decode_text(raw: bytes, key: str) -> str:
-    """Read the text under `key` of an object, decoding nothing else.
+def decode_texts(items: Sequence[bytes], key: str) -> list[str | RemoteProtocolError]:
+    """Read the text under `key` of each of these objects, decoding nothing else.
 
-    Raises:
-        RemoteProtocolError: malformed, too deep, no object, or without a text there.
+    In the place of one that is malformed, too deep, no object, or without a text there stands the error.
     """
-    return _decoded(_text_decoder(key), raw).text
+    one, all_of_them = _text_decoders(key)
+    try:
+        return [found.text for found in all_of_them(b"[%b]" % b",".join(items))]
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return [_text_or_error(one, item) for item in items]
+
+
+def _text_or_error(decoder: Callable[[bytes], _Text], item: bytes) -> str | RemoteProtocolError:
+    try:
+        return _decoded(decoder, item).text
+    except RemoteProtocolError as error:
+        return error
 
 
 def decode_page(raw: bytes, key: str) -> tuple[list[bytes], Json]:

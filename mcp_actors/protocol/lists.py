@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from attrs import field
 
 from mcp_actors.errors import RemoteProtocolError
-from mcp_actors.protocol.jsonrpc import decode_page, decode_text
+from mcp_actors.protocol.jsonrpc import decode_page, decode_texts
 from mcp_actors.values import define
 
 if TYPE_CHECKING:
@@ -80,23 +80,16 @@ class PageCollector:
         items, cursor = decode_page(result, self.key)
         self.pages += 1
         self._bytes += len(result)
-        for item in items:
+        key = _IDENTITY.get(self.key, "name")
+        for item, identity in zip(items, decode_texts(items, key), strict=True):
             if len(self._found) >= self.max_items:
                 self._stop(f"stopped at {self.max_items} items")
                 return None
-            self._take(item)
+            if isinstance(identity, RemoteProtocolError):  # costs only itself (S149)
+                self._warn(f"an item without {key!r} was left out")
+            elif self._found.setdefault(identity, item) is not item:
+                self._warn(f"the duplicate {identity[:80]!r} was left out")
         return self._next(cursor)
-
-    def _take(self, item: bytes) -> None:
-        """Keep one item, or say why not: one bad item costs only itself (S149)."""
-        key = _IDENTITY.get(self.key, "name")
-        try:
-            identity = decode_text(item, key)
-        except RemoteProtocolError:
-            self._warn(f"an item without {key!r} was left out")
-            return
-        if self._found.setdefault(identity, item) is not item:
-            self._warn(f"the duplicate {identity[:80]!r} was left out")
 
     def _next(self, cursor: object) -> JsonObject | None:
         if cursor is None:

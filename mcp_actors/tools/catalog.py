@@ -120,7 +120,7 @@ class ToolsRead(NamedTuple):
 
 
 def tools_from_items(
-    server: str, items: Iterable[bytes], *, max_name_chars: int = MAX_CALLABLE_NAME_CHARS
+    server: str, items: Sequence[bytes], *, max_name_chars: int = MAX_CALLABLE_NAME_CHARS
 ) -> ToolsRead:
     """Make tools of the undecoded items of a ``tools/list`` answer; only the names are decoded.
 
@@ -141,11 +141,9 @@ def tools_from_items(
     read: dict[int, Tool] = {}
     warnings: dict[int, str] = {}
     holders: dict[str, Tool] = {}
-    for position, raw in enumerate(items, 1):
-        try:
-            name = jsonrpc.decode_text(raw, "name")
-        except RemoteProtocolError as exc:
-            warnings[position] = f"was skipped: {exc.reason}"
+    for position, (raw, name) in enumerate(zip(items, jsonrpc.decode_texts(items, "name"), strict=True), 1):
+        if isinstance(name, RemoteProtocolError):
+            warnings[position] = f"was skipped: {name.reason}"
             continue
         visible = _visible(name)
         if not visible:

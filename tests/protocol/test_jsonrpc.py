@@ -84,7 +84,6 @@ READERS = [
     jsonrpc.decode_envelope,
     jsonrpc.raw_members,
     functools.partial(jsonrpc.decode_page, key="a"),
-    functools.partial(jsonrpc.decode_text, key="a"),
 ]
 
 
@@ -202,7 +201,22 @@ def test_members_and_items_keep_every_byte():
 
     assert (items, cursor) == ([b'{"name":"a", "future" : 1e2}', b'{"name":"\xff"}'], "c")
     assert jsonrpc.raw_members(items[0]) == {"name": b'"a"', "future": b"1e2"}
-    assert [jsonrpc.decode_text(item, "name") for item in items] == ["a", "\ufffd"]
+    assert jsonrpc.decode_texts(items, "name") == ["a", "\ufffd"]
+
+
+@given(
+    st.lists(
+        st.sampled_from([b'{"name":"a"}', b'{ "x":[1,"name"],"name":"b"}', b'{"name":"\xff"}', b"1", b"{}", b"[]"])
+    )
+)
+def test_one_bad_item_spoils_no_text_of_another(items):
+    """Of any items each gives what it gives alone: its text, mended where that helps, or what is wrong with it."""
+    texts = jsonrpc.decode_texts(items, "name")
+
+    assert [text if isinstance(text, str) else None for text in texts] == [
+        {b"a": "a", b"b": "b", b"\xff": "\ufffd"}.get(item[-3:-2]) if item.endswith(b'"}') else None for item in items
+    ]
+    assert [str(text) for text in texts] == [str(jsonrpc.decode_texts([item], "name")[0]) for item in items]
 
 
 @pytest.mark.parametrize("cursor", ["", ',"nextCursor":null', ',"nextCursor":"c","nextCursor":null'])
