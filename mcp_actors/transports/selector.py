@@ -29,6 +29,8 @@ class Selector:
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
+        # Readable while one of them is ready; as a number, which trio asks nobody for.
+        self._any = self._selector.fileno()
         # What to do when a descriptor is ready.
         self._steps: dict[int, Step] = {}
 
@@ -54,7 +56,7 @@ class Selector:
 
     async def turn(self) -> None:
         """Wait until at least one is ready, and have done what is to be done for each. Cancellation: safe (rule 1)."""
-        await trio.lowlevel.wait_readable(self._selector)
+        await trio.lowlevel.wait_readable(self._any)
         for key, _ in self._selector.select(0):
             if (step := self._steps.get(key.fd)) is not None:  # an earlier step may have had it forgotten
                 await step()
