@@ -101,10 +101,9 @@ class Child:
         self._is_gone = False
         # Set by commands for the resting task; it clears them.
         self._is_called = False
-        # Of the connect in progress, or the last one; stopped while a person is asked.
-        self.clock = trio.CancelScope()
-        # The life in progress, and whether a command ended it.
-        self._life = trio.CancelScope()
+        # The life in progress, or the last one; until it is READY its deadline is that of the connect.
+        self.life = trio.CancelScope()
+        # Whether a command ended it.
         self._is_ended = False
         # Rung for the task when it has to look at what is wanted.
         self._bell = Bell()
@@ -131,6 +130,8 @@ class Child:
                     await self._standing.move(
                         ServerState.DISABLED, Phase.STOPPED, self._why_not, pid=None, next_retry=None
                     )
+                elif self._why_not == SHUTDOWN:
+                    break
                 else:
                     await self._bell.wait()
         finally:
@@ -145,10 +146,10 @@ class Child:
         self._is_ended = False
         try:
             async with trio.open_nursery() as life:
-                self._life = life.cancel_scope
+                self.life = life.cancel_scope
                 queued, opened = await self._connect(connection, life)
                 ready_at = trio.current_time()
-                await self._serve(connection, queued, opened)
+                await self._serve(connection, queued, opened, ready_at)
         except* Exception as group:  # noqa: BLE001 - the child loop: whatever ends a life is judged, siblings go on
             error = connection.judged(cause_of(group))
         self.connection = None
@@ -156,6 +157,8 @@ class Child:
             logger.error("[MCP:%s] failed by a bug of ours", self.spec.name, exc_info=error)
         if self._is_ended:
             error = TransportClosed(server=self.spec.name)
+        elif self.life.cancelled_caught and error is None:
+            error = trio.TooSlowError()  # the connect's deadline
         lived = 0.0 if ready_at is None else trio.current_time() - ready_at
         is_proven = connection.served > 0 or lived >= self.spec.restart_policy.stable_after
         end = classify(error, was_ready=ready_at is not None, was_proven=is_proven)
@@ -184,15 +187,16 @@ class Child:
             opened = trio.current_time()
             await self._tell(ServerState.PENDING, Phase.CONNECTING, "connecting", generation=connection.generation)
             logger.debug("[MCP:%s] connect.started transport=%s", self.spec.name, self.spec.transport)
-            with trio.fail_after(self._connect_timeout) as self.clock:
-                info = await connection.open(life)
-        self._era, self._era_since = info.era, trio.current_time()
+            life.cancel_scope.deadline = opened + self._connect_timeout
+            await connection.open(life)
+            life.cancel_scope.deadline = math.inf
         return queued, opened
 
-    async def _serve(self, connection: Connection, queued: float, opened: float) -> None:
+    async def _serve(self, connection: Connection, queued: float, opened: float, ready: float) -> None:
         """List what it offers, take calls, and keep the lists fresh. Runs until cancelled."""
-        info, ready = connection.info, trio.current_time()
+        info = connection.info
         assert info is not None
+        self._era, self._era_since = info.era, ready
         logger.debug(
             "[MCP:%s] connect.complete transport=%s elapsed_ms=%d revision=%s",
             self.spec.name, connection.transport, round((ready - opened) * 1000), info.revision,
@@ -379,7 +383,7 @@ class Child:
         if self.connection is not None:
             self.connection.close(TransportClosed(server=self.spec.name))
         self._is_ended = True
-        self._life.cancel()
+        self.life.cancel()
 
     # ── telling ──────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -26,6 +26,7 @@ from attrs import evolve
 
 from mcp_actors.actors.alarms import Alarms
 from mcp_actors.actors.child import Child
+from mcp_actors.actors.lifecycle import Phase
 from mcp_actors.actors.mailbox import Envelope, Mailbox
 from mcp_actors.actors.messages import (
     AddServer,
@@ -265,14 +266,15 @@ class Supervisor:
     def paused(self, name: str) -> Iterator[None]:
         """Stop the clock of a server's connect in progress, if any, while the block runs: a person is asked (S202)."""
         child = self._children.get(name)
-        clock = trio.CancelScope() if child is None else child.clock
-        left = clock.deadline - trio.current_time()
-        clock.deadline = math.inf
+        life = trio.CancelScope() if child is None else child.life
+        left = life.deadline - trio.current_time()
+        life.deadline = math.inf
         try:
             yield
         finally:
-            if left != math.inf:  # else it was stopped already
-                clock.deadline = trio.current_time() + left
+            # Else it was stopped already, or is over.
+            if left != math.inf and child is not None and child.status.phase is Phase.CONNECTING:
+                life.deadline = trio.current_time() + left
 
     def _find(self, name: str) -> Child:
         try:
