@@ -152,7 +152,9 @@ class StdioTransport:
         child = self._spawn()
         self._running = running = self._connect(child, sink)
         try:
-            child.selector.on_readable(child.stdout, partial(self._read_messages, running))
+            read = partial(self._read_messages, running)
+            child.selector.on_readable(child.stdout, read)
+            child.selector.likeliest = read
             child.hear(child.stderr, self._hear)
             task_status.started()
             await self._serve(child)
@@ -249,19 +251,19 @@ class StdioTransport:
                 await child.wait()
                 await child.hear_out()
 
-    async def _read_messages(self, running: _Running) -> None:
+    async def _read_messages(self, running: _Running) -> bool:
+        """Take what the child says now, if anything."""
         child = running.child
         chunk = read_now(child.stdout, self._read_bytes)
-        if chunk is None:
-            return
-        if not chunk:
+        if chunk == b"":
             child.selector.forget(child.stdout)
             self._end("closed its standard output")
-        elif self._verdict is None:
+        elif chunk and self._verdict is None:
             running.outbox.heard()
             await self._sort_lines(chunk, running.sink)
             if len(chunk) == self._read_bytes < BIG_PIPE_BYTES:
                 self._read_bytes = enlarge_pipe(child.stdout)
+        return bool(chunk)
 
     async def _sort_lines(self, chunk: bytes, sink: Sink) -> None:
         try:

@@ -137,3 +137,44 @@ async def test_step_may_have_others_forgotten(pipes) -> None:
 
     assert len(calls) == 1
     assert not any(reader in pipes.selector for reader, _ in pipes.ends)
+
+
+async def test_likeliest_is_looked_at_before_all_are_asked(pipes) -> None:
+    """What is likeliest is taken alone where it is ready; where it is not, all are asked in the same turn (rule 3)."""
+    likeliest = pipes.ends[0][0]
+    os.set_blocking(likeliest, False)
+
+    async def take() -> bool:
+        try:
+            pipes.taken.append((0, os.read(likeliest, 1)))
+        except BlockingIOError:
+            return False
+        return True
+
+    pipes.selector.likeliest = take
+    pipes.write(0)
+    pipes.write(1)
+    await pipes.selector.turn()
+    assert pipes.taken == [(0, b"x")]
+
+    await pipes.selector.turn()
+    assert pipes.taken == [(0, b"x"), (1, b"x")]
+
+
+async def test_likeliest_without_end_starves_nobody(pipes) -> None:
+    """One that is ready in every turn does not keep the others waiting for long (rule 3, invariant 4)."""
+
+    async def take() -> bool:
+        return True
+
+    pipes.selector.likeliest = take
+    pipes.write(0)
+    pipes.write(1)
+
+    turns = 0
+    while not pipes.taken:
+        await pipes.selector.turn()
+        turns += 1
+
+    assert 1 < turns < 20
+    assert sorted(pipes.taken) == [(0, b"x"), (1, b"x")]
