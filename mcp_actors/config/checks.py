@@ -6,13 +6,14 @@ What this is not: what to do about the answer (`validate`). An answer is a reaso
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from mcp_actors.config.specs import TransportName
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mcp_actors.config.notes import KeyPath
     from mcp_actors.jsontypes import JsonObject
 
@@ -37,7 +38,7 @@ def watched_texts(raw: JsonObject) -> list[tuple[KeyPath, str]]:
     found += [(("args", i), v) for i, v in enumerate(args if isinstance(args, list) else ()) if isinstance(v, str)]
     for key in ("env", "headers"):
         values = raw.get(key)
-        if isinstance(values, Mapping):
+        if isinstance(values, dict):
             found += [((key, name), value) for name, value in values.items() if isinstance(value, str)]
     return found
 

@@ -6,7 +6,6 @@ What this is not: what keeps an entry from running (`validate`). Nothing here ch
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +13,8 @@ from mcp_actors.config.checks import watched_texts
 from mcp_actors.config.entries import ENTRY_FIELDS, RESTART_FIELDS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mcp_actors.config.notes import EntryFindings
     from mcp_actors.jsontypes import JsonObject
 
@@ -46,7 +47,7 @@ def remark_on(raw: JsonObject, told: EntryFindings) -> None:
 def _note_scalars(raw: JsonObject, told: EntryFindings) -> None:
     for key in ("env", "headers"):
         values = raw.get(key)
-        for name, value in values.items() if isinstance(values, Mapping) else ():
+        for name, value in values.items() if isinstance(values, dict) else ():
             if isinstance(value, bool | int | float):
                 told.note((key, name), "taken-as-text", "is not a text and was taken as one", is_warning=False)
             elif value is None:
@@ -64,7 +65,7 @@ def _note_whitespace(raw: JsonObject, told: EntryFindings) -> None:
             told.note(path, "whitespace", "begins or ends with whitespace; it is used as it is")
     for key in ("env", "headers"):
         names = raw.get(key)
-        for name in names if isinstance(names, Mapping) else ():
+        for name in names if isinstance(names, dict) else ():
             if name != name.strip():
                 told.note((key, name), "whitespace", "the name begins or ends with whitespace; it is used as it is")
 
@@ -72,7 +73,7 @@ def _note_whitespace(raw: JsonObject, told: EntryFindings) -> None:
 def _note_slips(raw: JsonObject, told: EntryFindings) -> None:
     """Warn of keys that are nearly those of ours. Others stay unmentioned: entries hold keys of many programs."""
     for path, block, known in (((), raw, KNOWN_KEYS), *(((key,), raw.get(key), keys) for key, keys in BLOCKS.items())):
-        for key in block if isinstance(block, Mapping) else ():
+        for key in block if isinstance(block, dict) else ():
             if key not in known and (meant := _nearest_key(key, known)) is not None:
                 told.note((*path, key), "unknown-key", f"is no key that has an effect; did you mean {meant}?")
 

@@ -139,13 +139,13 @@ class Runtime:
         for name in wanted:
             self.configured.find(name)
         await self._published.ask(Flush(wanted))
-        untried = wanted
         while True:
             servers = self._registry.snapshot.servers
-            untried = tuple(name for name in untried if name not in servers or not servers[name].is_tried)
-            for name in untried or wanted:
+            # The last is tried last, as a rule: until then one look will do.
+            are_tried = all(name in servers and servers[name].is_tried for name in reversed(wanted))
+            for name in wanted if are_tried else set(wanted) - servers.keys():
                 self.configured.find(name)  # it may be removed while it is waited for
-            if not untried:
+            if are_tried:
                 return {name: servers[name] for name in wanted}
             await self._registry.wait_published()
 

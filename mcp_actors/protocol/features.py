@@ -12,7 +12,6 @@ Rule 2: a method that was removed from the modern era is refused, or mapped to w
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from mcp_actors.protocol.revisions import LEGACY, MODERN, REVISIONS
@@ -237,7 +236,7 @@ def is_offered(capabilities: JsonObject, path: str) -> bool:
     name, _, setting = path.partition(".")
     value: Json = capabilities.get(name)
     if setting:
-        value = value.get(setting) if isinstance(value, Mapping) else None
+        value = value.get(setting) if isinstance(value, dict) else None
     return value is not None and value is not False
 
 

@@ -175,7 +175,7 @@ class Composer:
     def _request_meta(self, params: JsonObject | None) -> Mapping[str, Json]:
         # What the caller has in it goes along bare: `traceparent`, `tracestate`, `baggage` (F16).
         own = params.get("_meta") if params else None
-        if not isinstance(own, Mapping):
+        if own is None or not isinstance(own, Mapping):
             return self._meta
         if not self.revision.is_modern:
             return own
