@@ -78,7 +78,7 @@ class StatusChanges(TypedDict, total=False):
     warnings: tuple[str, ...]
 
 
-# With a dict, by which it is copied in half the time: every server is told of several times before it is up.
+# With a dict, by which `_changed` copies it.
 @frozen(slots=False)
 class ServerStatus:
     """One server as published: desired nothing, owned by nobody, safe to keep. Moments are seconds on trio's clock.
@@ -123,7 +123,7 @@ class ServerStatus:
 
     def changed(self, **changes: Unpack[StatusChanges]) -> ServerStatus:
         """The same with these changes."""
-        return ServerStatus(**{**vars(self), **changes})
+        return _changed(self, **changes)
 
     @property
     def is_connected(self) -> bool:
@@ -169,4 +169,11 @@ def advance(
     if state is not status.state and state not in TRANSITIONS[status.state]:
         raise LocalProtocolError(server=status.name, reason=f"illegal transition {status.state} -> {state} ({reason})")
     since = status.since if state is status.state else now
-    return ServerStatus(**{**vars(status), "state": state, "phase": phase, "reason": reason, "since": since, **changes})
+    return _changed(status, state=state, phase=phase, reason=reason, since=since, **changes)
+
+
+def _changed(status: ServerStatus, **changes: object) -> ServerStatus:
+    # In a third of the time that its `__init__` takes: every server is told of several times before it is up.
+    copy = object.__new__(ServerStatus)
+    vars(copy).update(vars(status), **changes)
+    return copy
