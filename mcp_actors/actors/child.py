@@ -150,11 +150,11 @@ class Child:
                 queued, opened = await self._connect(connection, life)
                 ready_at = trio.current_time()
                 await self._serve(connection, queued, opened, ready_at)
-        except* Exception as group:  # noqa: BLE001 - the child loop: whatever ends a life is judged, siblings go on
+        except* Exception as group:  # the child loop: whatever ends a life is judged, siblings go on
             error = connection.judged(cause_of(group))
+            if classify(error).kind is ExitKind.BUG:  # told also where a command ended the life: it is still there
+                logger.exception("[MCP:%s] failed by a bug of ours", self.spec.name, exc_info=error)
         self.connection = None
-        if classify(error).kind is ExitKind.BUG:  # told also where a command ended the life: the bug is still there
-            logger.error("[MCP:%s] failed by a bug of ours", self.spec.name, exc_info=error)
         if self._is_ended:
             error = TransportClosed(server=self.spec.name)
         elif self.life.cancelled_caught and error is None:
