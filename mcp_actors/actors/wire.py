@@ -69,6 +69,8 @@ logger = logging.getLogger("mcp_actors.connection")
 
 # A question that only finds out whether the session lives may take so long; nobody waits for it.
 DOUBT_SECONDS: Final = 30.0
+# Kinds of transports that take messages before they are open.
+EAGER: Final = frozenset({"stdio"})
 
 
 class Owner(Protocol):
@@ -116,7 +118,7 @@ class Wire:
         self._nursery = nursery
         self._answering = answering
         self._owner = owner
-        # Whether the transport is open, and whether it was left and nothing of it lives.
+        # Whether the transport takes messages, and whether it was left and nothing of it lives.
         self._is_open = self._is_left = False
         # How the handshake failed.
         self._failure: McpActorsError | None = None
@@ -127,6 +129,7 @@ class Wire:
     async def open(self) -> None:
         """Start the transport in the nursery. Returns when messages may go."""
         self._nursery.start_soon(self._serve)
+        self._is_open = self.transport.kind in EAGER
         while not self._is_open:
             await self._bell.wait()
 
@@ -208,8 +211,9 @@ class Wire:
     def started(self, value: None = None) -> None:
         """Learn that it is open: a bell costs a tenth of the nursery that `Nursery.start` makes."""
         del value
-        self._is_open = True
-        self._bell.ring()
+        if not self._is_open:
+            self._is_open = True
+            self._bell.ring()
 
     def deliver(self, raw: bytes) -> None:
         """Take what arrived."""

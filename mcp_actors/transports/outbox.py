@@ -1,6 +1,7 @@
 """Owns writing to a pipe: frames go out whole, in as few writes as possible, and nobody waits without need.
 
-What this is not: the pipe's owner. It is given a descriptor, and asks for `flush` when what waits can go out.
+What this is not: the pipe's owner. It is given a descriptor, and asks for `flush` when what waits can go out. Before
+there is a pipe it takes what will go out first.
 
 Rule 1: a frame that was begun or appended goes out whole; a sender cancelled before that leaves nothing of it.
 Rule 2: at most `MAX_BACKLOG` bytes and one frame are held; beyond that senders wait (fault 18).
@@ -33,10 +34,10 @@ _MAX_UNREAD: Final = 2
 class Outbox:
     """The writing half of a pipe. `put` may be called from any task."""
 
-    # Non-blocking.
-    fd: int
-    # Asks for calls of `flush` whenever the pipe takes bytes or is broken, until that says that nothing waits.
-    ask: Callable[[], None]
+    # Non-blocking; -1 before `begin`.
+    fd: int = field(default=-1, init=False)
+    # See `begin`.
+    _ask_owner: Callable[[], None] = field(init=False, repr=False)
     # What is left of what was begun, and the frames that wait behind it, oldest first.
     _rest: memoryview = field(default=memoryview(b""), repr=False)
     _frames: list[bytes] = field(factory=list, repr=False)
@@ -57,6 +58,18 @@ class Outbox:
         """Whether senders wait for room."""
         return self._backlog > MAX_BACKLOG and not self._is_closed
 
+    def begin(self, fd: int, ask: Callable[[], None]) -> None:
+        """Write to this pipe from now on, and what was put before at once.
+
+        Args:
+            fd: non-blocking.
+            ask: asks for calls of `flush` whenever the pipe takes bytes or is broken, until that says that nothing
+                waits.
+        """
+        self.fd, self._ask_owner = fd, ask
+        if self._frames and self.flush():
+            self._ask_owner()
+
     def heard(self) -> None:
         """Learn that the peer sent something: it keeps up, so the next frame may go out at once."""
         self._unread = 0
@@ -67,7 +80,7 @@ class Outbox:
         Cancellation:
             Safe. The line goes out whole or not at all.
         """
-        if not self._backlog and self._unread < _MAX_UNREAD and not self._is_closed:
+        if not self._backlog and self._unread < _MAX_UNREAD and self.fd >= 0 and not self._is_closed:
             self._unread += 1
             written = self._write(line)
             if written < len(line) and not self.is_broken:
@@ -126,6 +139,6 @@ class Outbox:
             self._crowd.unpark_all()
 
     def _ask(self) -> None:
-        if not self._has_asked:
+        if not self._has_asked and self.fd >= 0:
             self._has_asked = True
-            self.ask()
+            self._ask_owner()

@@ -70,7 +70,6 @@ class _Running:
 
     child: Child
     sink: Sink
-    outbox: Outbox = field(init=False)
 
 
 @define(eq=False)
@@ -94,6 +93,8 @@ class StdioTransport:
     _target: StdioTarget = field(init=False, repr=False)
     # From `run` on; None where the child did not start, too.
     _running: _Running | None = field(default=None, init=False, repr=False)
+    # Takes messages before the child is there, too.
+    _outbox: Outbox = field(factory=Outbox, init=False, repr=False)
     # What the first sign of the end said; a judgement may know better.
     _first_sign: str | None = field(default=None, init=False)
     _framer: LineFramer = field(init=False, repr=False)
@@ -128,7 +129,7 @@ class StdioTransport:
     @property
     def is_full(self) -> bool:
         """Whether `send` waits until the child has read some of what was sent."""
-        return self._running is not None and self._running.outbox.is_full
+        return self._outbox.is_full
 
     @property
     def _too_large(self) -> str:
@@ -150,8 +151,9 @@ class StdioTransport:
         """
         await trio.lowlevel.checkpoint_if_cancelled()
         child = self._spawn()
-        self._running = running = self._connect(child, sink)
+        self._running = running = _Running(child, sink)
         try:
+            self._outbox.begin(child.stdin, partial(self._ask_for_room, child))
             read = partial(self._read_messages, running)
             child.selector.on_readable(child.stdout, read)
             child.selector.likeliest = read
@@ -166,21 +168,18 @@ class StdioTransport:
         raise self._error()
 
     async def send(self, frame: Frame) -> None:
-        """Put one frame on the child's input.
+        """Put one frame on the child's input; before the child is born it is kept until then.
 
         Raises:
             TransportBroken: the wire is gone; carries exit status and last words.
-            TransportClosed: `run` has been left or has not begun.
+            TransportClosed: `run` has been left.
             LocalProtocolError: the frame holds a line break.
 
         Cancellation:
             Safe. The frame goes out whole or not at all.
         """
-        running = self._running
-        if self._verdict is None and running is not None and await running.outbox.put(encode_line(frame.data)):
+        if self._verdict is None and await self._outbox.put(encode_line(frame.data)):
             return
-        if running is None:
-            raise TransportClosed(server=self.spec.name, reason="the server was not started")
         await self._judged.wait()
         raise self._error()
 
@@ -233,11 +232,6 @@ class StdioTransport:
             self.journal.record(child.pid, server=self.spec.name, command=target.command)
         return child
 
-    def _connect(self, child: Child, sink: Sink) -> _Running:
-        running = _Running(child, sink)
-        running.outbox = Outbox(child.stdin, partial(self._ask_for_room, running))
-        return running
-
     # ── life ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _serve(self, child: Child) -> None:
@@ -259,7 +253,7 @@ class StdioTransport:
             child.selector.forget(child.stdout)
             self._end("closed its standard output")
         elif chunk and self._verdict is None:
-            running.outbox.heard()
+            self._outbox.heard()
             await self._sort_lines(chunk, running.sink)
             if len(chunk) == self._read_bytes < BIG_PIPE_BYTES:
                 self._read_bytes = enlarge_pipe(child.stdout)
@@ -288,16 +282,14 @@ class StdioTransport:
         for line in self._limit.admit(self._stderr.feed(chunk), trio.current_time()):
             _log.debug("[MCP:%s] stderr %s", self.spec.name, line)
 
-    def _ask_for_room(self, running: _Running) -> None:
-        child = running.child
+    def _ask_for_room(self, child: Child) -> None:
         if child.stdin >= 0:
-            child.selector.on_writable(child.stdin, partial(self._write_more, running))
+            child.selector.on_writable(child.stdin, partial(self._write_more, child))
 
-    async def _write_more(self, running: _Running) -> None:
-        child = running.child
-        if not running.outbox.flush():
+    async def _write_more(self, child: Child) -> None:
+        if not self._outbox.flush():
             child.selector.forget(child.stdin)
-        if running.outbox.is_broken:
+        if self._outbox.is_broken:
             self._end("closed its standard input")
 
     # ── end ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -325,7 +317,7 @@ class StdioTransport:
         self._judged.set()
         running = self._running
         if running is not None:
-            running.outbox.close()
+            self._outbox.close()
             running.child.selector.forget(running.child.stdin)
             running.sink.ended(self._error())
 

@@ -22,7 +22,8 @@ class Pipe:
         os.set_blocking(self.reader, False)
         self.asked = 0
         self.nursery = nursery
-        self.outbox = Outbox(writer, self.ask)
+        self.outbox = Outbox()
+        self.outbox.begin(writer, self.ask)
 
     def ask(self) -> None:
         self.asked += 1
@@ -206,3 +207,36 @@ async def test_close_after_a_cancelled_writer_keeps_the_order() -> None:
 
     assert len(data) > 65536
     assert line.startswith(data)
+
+
+async def test_what_is_put_before_there_is_a_pipe_goes_out_first(nursery) -> None:
+    """Frames are kept in order until the outbox begins; what the pipe does not take at once is asked for (rule 1)."""
+    pipe = Pipe(nursery)
+    writer, pipe.outbox = pipe.outbox.fd, Outbox()
+    big = b"x" * 100_000 + b"\n"
+    with trio.fail_after(10):
+        assert await pipe.outbox.put(b"a\n")
+        assert await pipe.outbox.put(big)
+        assert pipe.asked == 0
+
+        pipe.outbox.begin(writer, pipe.ask)
+        assert pipe.asked == 1
+        assert await pipe.outbox.put(b"b\n")
+
+        assert await pipe.read_all(len(big) + 4) == b"a\n" + big + b"b\n"
+    pipe.close()
+
+
+async def test_a_pipe_that_is_broken_at_the_beginning_is_told_of(nursery) -> None:
+    """Who begins with a pipe whose other end is closed is asked for a flush, by which its owner learns that."""
+    asked = []
+    outbox = Outbox()
+    reader, writer = os.pipe()
+    os.close(reader)
+    assert await outbox.put(b"a\n")
+
+    outbox.begin(writer, lambda: asked.append(True))
+
+    assert (asked, outbox.is_broken, outbox.flush()) == ([True], True, False)
+    assert not await outbox.put(b"b\n")
+    os.close(writer)

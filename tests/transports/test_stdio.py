@@ -58,13 +58,14 @@ async def test_line_break_in_a_frame_is_refused() -> None:
 
 
 async def test_send_outside_of_run() -> None:
-    """Before the start and after our close, sending says that we closed it."""
+    """What is sent before the start goes out with it; after our close, sending says that we closed it."""
     transport = make("server.py", "echo")
-    with pytest.raises(TransportClosed, match="not started"):
-        await transport.send(Frame(b"{}"))
+    with trio.fail_after(10):
+        await transport.send(Frame(b'{"a":1}'))
+        async with opened(transport) as wire:
+            await wire.send(b'{"a":2}')
 
-    async with opened(transport):
-        pass
+            assert await wire.sink.wait_for(2) == [b'{"echo":{"a":1}}', b'{"echo":{"a":2}}']
 
     with pytest.raises(TransportClosed, match="closed by us"):
         await transport.send(Frame(b"{}"))
