@@ -13,7 +13,6 @@ otherwise. SIGKILL needs no waking, and so it ends what a debugger holds as well
 from __future__ import annotations
 
 import signal
-from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -23,7 +22,7 @@ from attrs import field
 from mcp_actors.values import define, frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from mcp_actors.config.settings import Settings
 
@@ -96,22 +95,17 @@ class Hurry:
         for scope in self._scopes:
             scope.cancel()
 
-    @contextmanager
-    def wait_at_most(self, seconds: float, *, can_hurry: bool = True) -> Iterator[None]:
-        """Shield the body, and cancel it after so many seconds or when the switch is pressed."""
-        scope = trio.CancelScope(deadline=trio.current_time() + seconds, shield=True)
-        if not can_hurry:
-            with scope:
-                yield
-            return
-        if self.is_on:
-            scope.cancel()
-        self._scopes.add(scope)
-        try:
-            with scope:
-                yield
-        finally:
-            self._scopes.discard(scope)
+    async def wait_gone(self, tree: Tree, rung: Rung) -> None:
+        """Wait until nothing of it is left, shielded, for as long as the rung says or until the switch is pressed."""
+        with trio.CancelScope(deadline=trio.current_time() + rung.wait, shield=True) as scope:
+            if rung.can_hurry:
+                self._scopes.add(scope)
+                if self.is_on:
+                    scope.cancel()
+            try:
+                await _wait_gone(tree)
+            finally:
+                self._scopes.discard(scope)
 
 
 @lru_cache(maxsize=8)  # asked for at every stop of a fleet that shares its settings
@@ -156,8 +150,7 @@ async def climb(tree: Tree, ladder: Sequence[Rung], hurry: Hurry) -> Rung | None
         tree.signal(rung.signal)
         if rung.wakes:
             tree.signal(signal.SIGCONT)
-        with hurry.wait_at_most(rung.wait, can_hurry=rung.can_hurry):
-            await _wait_gone(tree)
+        await hurry.wait_gone(tree, rung)
     return used
 
 
