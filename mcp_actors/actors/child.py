@@ -217,14 +217,9 @@ class Child:
         try:
             await connection.lists.fetch()
             self.connection = connection
+            took = trio.current_time() - ready
             await self._tell(
-                ServerState.CONNECTED,
-                Phase.READY,
-                "ready",
-                error=None,
-                next_retry=None,
-                attempt=0,
-                list_seconds=trio.current_time() - ready,
+                ServerState.CONNECTED, Phase.READY, "ready", error=None, next_retry=None, attempt=0, list_seconds=took
             )
             await connection.lists.keep_fresh()
         finally:

@@ -69,8 +69,6 @@ logger = logging.getLogger("mcp_actors.connection")
 
 # A question that only finds out whether the session lives may take so long; nobody waits for it.
 DOUBT_SECONDS: Final = 30.0
-# Kinds of transports that take messages before they are open.
-EAGER: Final = frozenset({"stdio"})
 
 
 class Owner(Protocol):
@@ -129,7 +127,7 @@ class Wire:
     async def open(self) -> None:
         """Start the transport in the nursery. Returns when messages may go."""
         self._nursery.start_soon(self._serve)
-        self._is_open = self.transport.kind in EAGER
+        self._is_open = self.transport.is_eager
         while not self._is_open:
             await self._bell.wait()
 

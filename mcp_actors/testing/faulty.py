@@ -35,6 +35,7 @@ class FaultyTransport:
         self.inner = inner
         self.kind = inner.kind
         self.is_exchange = inner.is_exchange
+        self.is_eager = inner.is_eager
         # Frames that were sent, and that arrived, faults or not.
         self.frames_sent = 0
         self.frames_received = 0

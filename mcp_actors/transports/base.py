@@ -10,9 +10,9 @@ The contract, which `testing.contracts.check_transport` checks on every transpor
    block.
 3. `send` takes a frame once and whole. A caller that is cancelled inside `send` leaves no half-written message behind.
    On message streams (stdio, memory, websocket) it returns when the frame is on its way, and an error means that the
-   wire is gone; stdio takes frames before it is open, too. On HTTP it is the exchange itself and returns when no more
-   of it can arrive on this exchange; it raises where no answer began (`ConnectFailed`: the frame did not arrive;
-   `TransportBroken`: it may have), which concerns this frame alone.
+   wire is gone; where it `is_eager` it takes frames before it is open, too. On HTTP it is the exchange itself and
+   returns when no more of it can arrive on this exchange; it raises where no answer began (`ConnectFailed`: the frame
+   did not arrive; `TransportBroken`: it may have), which concerns this frame alone.
 4. Leaving `run`, by whatever way, leaves no process, descriptor, thread or task behind; clean-up is shielded and
    bounded by `shutdown_bound` seconds.
 5. What one read brought is delivered in portions, a `Turn` each, with a checkpoint between them: a peer that floods us
@@ -132,6 +132,8 @@ class Transport(Protocol):
     kind: str
     # Whether `send` lasts as long as its answer may come (HTTP); the connection then runs it in a task of its own.
     is_exchange: bool
+    # Whether it takes messages before it is open, and sends them then.
+    is_eager: bool
 
     @property
     def is_full(self) -> bool:

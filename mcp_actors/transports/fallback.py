@@ -53,6 +53,7 @@ class FallbackTransport:
     """Streamable HTTP, or else HTTP+SSE. See the table in this module's docstring."""
 
     is_exchange = True
+    is_eager = False
     is_full = False
     shutdown_bound = HttpTransport.shutdown_bound
 

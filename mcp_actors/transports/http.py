@@ -77,6 +77,7 @@ class HttpTransport:
 
     kind = "http"
     is_exchange = True
+    is_eager = False
     is_full = False
     shutdown_bound = DELETE_SECONDS + 0.5
 

@@ -83,6 +83,7 @@ class SseTransport:
 
     kind = "sse"
     is_exchange = True
+    is_eager = False
     is_full = False
     # Closing sockets waits for nobody.
     shutdown_bound = 0.5

@@ -84,6 +84,7 @@ class MemoryTransport:
 
     kind = "memory"
     is_exchange = False
+    is_eager = False
     # What `serve` gets to finish after its link ended.
     shutdown_bound = 1.0
     # It was given none.

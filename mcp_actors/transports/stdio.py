@@ -87,6 +87,7 @@ class StdioTransport:
 
     kind = "stdio"
     is_exchange = False
+    is_eager = True
 
     # See `base.Transport`.
     secrets: tuple[str, ...] = field(init=False, repr=False)

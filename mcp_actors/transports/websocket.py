@@ -71,6 +71,7 @@ class WebSocketTransport:
 
     kind = "ws"
     is_exchange = False
+    is_eager = False
     shutdown_bound = LEAVE_SECONDS + 0.5
 
     def __init__(

@@ -58,6 +58,7 @@ class Exchanges:
     """As much of a transport as is used: notes what each exchange carries."""
 
     is_exchange: bool = True
+    is_eager: bool = False
     is_full: bool = False
     sent: list[str] = field(factory=list)
 
@@ -94,6 +95,7 @@ class Full:
     """A message stream that takes nothing until `is_read`, and notes what it took."""
 
     is_exchange: bool = False
+    is_eager: bool = False
     is_full: bool = True
     is_read: trio.Event = field(factory=trio.Event)
     sent: list[str] = field(factory=list)
@@ -171,6 +173,7 @@ class Slow:
     """A message stream that looks free and keeps a sender waiting."""
 
     is_exchange: bool = False
+    is_eager: bool = False
     is_full: bool = False
 
     async def send(self, frame: Frame) -> None:
@@ -223,6 +226,7 @@ class Mute:
     """A message stream that takes everything."""
 
     is_exchange: bool = False
+    is_eager: bool = False
     is_full: bool = False
 
     async def send(self, frame: Frame) -> None:

@@ -28,6 +28,7 @@ class SlowWire:
 
     seconds: float = 0.0
     is_exchange: bool = True
+    is_eager: bool = False
     sent: list[Frame] = field(factory=list)
 
     async def send(self, frame: Frame) -> None:

@@ -22,6 +22,7 @@ class Wrong:
 
     kind = "wrong"
     is_exchange = False
+    is_eager = False
     is_full = False
     shutdown_bound = 1.0
     is_open = False
@@ -101,6 +102,7 @@ class LeavesTask(Wrong):
 
 class EndsSilently(Wrong):
     is_exchange = True
+    is_eager = False
     is_full = False
 
     async def run(self, sink, *, task_status):

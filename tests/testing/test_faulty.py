@@ -185,7 +185,7 @@ async def test_half_close(autojump_clock):
 class Exchanging:
     """An inner transport like HTTP: each send is answered by a refusal and a loss."""
 
-    kind, is_exchange, is_full, shutdown_bound = "http", True, False, 1.0
+    kind, is_exchange, is_eager, is_full, shutdown_bound = "http", True, False, False, 1.0
 
     async def run(self, sink, *, task_status):
         self.sink = sink
