@@ -19,6 +19,8 @@ from mcp_actors.protocol.types import Era
 from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mcp_actors.jsontypes import Json, JsonObject
     from mcp_actors.protocol.types import ServerInfo
 
