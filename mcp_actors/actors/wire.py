@@ -34,7 +34,6 @@ from mcp_actors.protocol.events import (
     ListChanged,
     ListenAcknowledged,
     ListenEnded,
-    ListenHeard,
     PeerFault,
     ProgressReceived,
     Resend,
@@ -277,8 +276,6 @@ class Wire:
                 self._owner.resource_updated(uri)
             case ListenAcknowledged(waiter, honoured):
                 self._owner.listens(waiter, honoured)
-            case ListenHeard(_, notice):
-                self._take(notice)
             case ListenEnded(waiter):
                 waiter.fill(b"{}")
             case SessionReady():

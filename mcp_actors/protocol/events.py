@@ -25,7 +25,6 @@ __all__ = [
     "ListChanged",
     "ListenAcknowledged",
     "ListenEnded",
-    "ListenHeard",
     "LogReceived",
     "Notice",
     "PeerFault",
@@ -39,7 +38,6 @@ __all__ = [
     "SessionExpired",
     "SessionFailed",
     "SessionReady",
-    "TaskChanged",
 ]
 
 W = TypeVar("W")
@@ -141,14 +139,6 @@ class ResourceUpdated:
 
 
 @frozen(eq=False)
-class TaskChanged:
-    """A task has another status; `task` is as sent. A hint only: whoever waits for a task asks (G02)."""
-
-    task_id: str
-    task: JsonObject
-
-
-@frozen(eq=False)
 class ElicitationCompleted:
     """What a person was to do at a URL is done, says the server; the id may be one that nobody knows (F10)."""
 
@@ -161,14 +151,6 @@ class ListenAcknowledged(Generic[W]):
 
     waiter: W
     honoured: ListenFilter
-
-
-@frozen(eq=False)
-class ListenHeard(Generic[W]):
-    """A notice for the subscription of `waiter` alone."""
-
-    waiter: W
-    notice: Notice
 
 
 @frozen(eq=False)
@@ -215,7 +197,7 @@ class PeerFault:
 
 
 # What a server tells unasked, to everybody or to one subscription.
-Notice: TypeAlias = ListChanged | ResourceUpdated | LogReceived | TaskChanged | ElicitationCompleted
+Notice: TypeAlias = ListChanged | ResourceUpdated | LogReceived | ElicitationCompleted
 
 Event: TypeAlias = (
     SessionReady
@@ -229,10 +211,8 @@ Event: TypeAlias = (
     | ProgressReceived[W]
     | ListChanged
     | ResourceUpdated
-    | TaskChanged
     | ElicitationCompleted
     | ListenAcknowledged[W]
-    | ListenHeard[W]
     | ListenEnded[W]
     | LogReceived
     | ServerRequestReceived

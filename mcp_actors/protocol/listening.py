@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from mcp_actors.errors import RpcError
-from mcp_actors.protocol.features import TASKS_EXTENSION, is_offered
+from mcp_actors.protocol.features import is_offered
 from mcp_actors.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_CAPABILITY
 from mcp_actors.protocol.outbound import META_PREFIX
 from mcp_actors.protocol.types import Era
@@ -69,36 +69,25 @@ _NONE: Final[frozenset[str]] = frozenset()
 
 @frozen
 class ListenFilter:
-    """What to hear of: lists by kind ("tools", "prompts", "resources"), resources by URI, tasks by id."""
+    """What to hear of: lists by kind ("tools", "prompts", "resources"), resources by URI."""
 
     lists: frozenset[str] = _NONE
     uris: frozenset[str] = _NONE
-    task_ids: frozenset[str] = _NONE
 
     def __bool__(self) -> bool:
-        return bool(self.lists or self.uris or self.task_ids)
+        return bool(self.lists or self.uris)
 
     def __sub__(self, other: ListenFilter) -> ListenFilter:
         """What is in this one and not in `other`."""
         if self == other:
             return NOTHING
-        return ListenFilter(self.lists - other.lists, self.uris - other.uris, self.task_ids - other.task_ids)
-
-    def __or__(self, other: ListenFilter) -> ListenFilter:
-        """What is in either."""
-        return ListenFilter(self.lists | other.lists, self.uris | other.uris, self.task_ids | other.task_ids)
-
-    def __and__(self, other: ListenFilter) -> ListenFilter:
-        """What is in both."""
-        return ListenFilter(self.lists & other.lists, self.uris & other.uris, self.task_ids & other.task_ids)
+        return ListenFilter(self.lists - other.lists, self.uris - other.uris)
 
     def to_params(self) -> JsonObject:
         """Write it as the parameters of ``subscriptions/listen``; everything is opt-in."""
         wanted: dict[str, Json] = {key: True for kind, key in _LIST_KEYS.items() if kind in self.lists}
         if self.uris:
             wanted["resourceSubscriptions"] = sorted(self.uris)
-        if self.task_ids:
-            wanted["taskIds"] = sorted(self.task_ids)
         return {"notifications": wanted}
 
     @classmethod
@@ -109,7 +98,6 @@ class ListenFilter:
         return cls(
             frozenset(kind for kind, key in _LIST_KEYS.items() if value.get(key) is True),
             _names(value.get("resourceSubscriptions")),
-            _names(value.get("taskIds")),
         )
 
 
@@ -145,8 +133,6 @@ class ListenPlan:
     listen: ListenFilter | None
     # URIs for ``resources/subscribe``, sorted; legacy only.
     subscribe: tuple[str, ...]
-    # What comes without asking; legacy only.
-    unasked: ListenFilter
     # What this server will not tell; live on its age.
     missing: ListenFilter
 
@@ -160,15 +146,14 @@ def plan_listening(wanted: ListenFilter, info: ServerInfo) -> ListenPlan:
     Source:
         MCP 2026-07-28, "Subscriptions"; 2025-11-25, server/resources, "Subscriptions"; F01, F04, fault 69.
     """
-    is_modern, offered = info.era is Era.MODERN, info.capabilities
+    offered = info.capabilities
     able = ListenFilter(
         frozenset(kind for kind in wanted.lists if is_offered(offered, f"{kind}.listChanged")),
         wanted.uris if is_offered(offered, "resources.subscribe") else _NONE,
-        wanted.task_ids if is_modern and is_offered(offered, TASKS_EXTENSION) else _NONE,
     )
-    if is_modern:
-        return ListenPlan(able or None, (), NOTHING, wanted - able)
-    return ListenPlan(None, tuple(sorted(able.uris)), ListenFilter(able.lists), wanted - able)
+    if info.era is Era.MODERN:
+        return ListenPlan(able or None, (), wanted - able)
+    return ListenPlan(None, tuple(sorted(able.uris)), wanted - able)
 
 
 # ── asking again ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -4,7 +4,7 @@ What this is not: the shapes of notifications (`inbound`), nor the tables that i
 
 Rules.
 Rule 1: a malformed or unknown notification costs only itself (fault 74).
-Rule 2: what carries a subscription id is for that subscription alone, and the id is compared with its type (F01).
+Rule 2: what carries a subscription id counts while somebody listens by it; the id is compared with its type (F01).
 Rule 3: the end of a subscription may be told by a result or by ``notifications/cancelled`` (spec_client 14.1).
 """
 
@@ -83,10 +83,7 @@ class Notices(Generic[W]):
 
     def _route(self, params: JsonObject, notice: happened.Notice) -> Event[W] | Blame | None:
         tag = subscription_id(params)
-        if tag is None:
-            return notice
-        listener = self.calls.listener(tag)
-        return self._stray(tag) if listener is None else happened.ListenHeard(listener, notice)
+        return notice if tag is None or self.calls.listener(tag) is not None else self._stray(tag)
 
     def _stray(self, tag: object) -> Blame | None:
         if tag is None or self.calls.is_buried(tag):

@@ -9,7 +9,7 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from mcp_actors.errors import RemoteProtocolError
-from mcp_actors.protocol.events import ElicitationCompleted, ListChanged, LogReceived, ResourceUpdated, TaskChanged
+from mcp_actors.protocol.events import ElicitationCompleted, ListChanged, LogReceived, ResourceUpdated
 from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
@@ -32,10 +32,6 @@ def _read_log(params: JsonObject) -> LogReceived:
     )
 
 
-def _read_task(params: JsonObject) -> TaskChanged:
-    return TaskChanged(task_id=_text(params, "taskId"), task=params)
-
-
 def _text(params: JsonObject, key: str) -> str:
     value = params.get(key)
     if not isinstance(value, str):
@@ -50,13 +46,11 @@ NOTIFICATIONS: Final[Mapping[str, Callable[[JsonObject], Notice]]] = {
     "notifications/resources/list_changed": lambda _: ListChanged("resources"),
     "notifications/resources/updated": _read_updated,
     "notifications/message": _read_log,
-    # The name of 2025-11-25, and that of the extension.
-    "notifications/tasks/status": _read_task,
-    "notifications/tasks": _read_task,
     "notifications/elicitation/complete": lambda params: ElicitationCompleted(_text(params, "elicitationId")),
 }
-# Known, of no use to a client, and no fault of the peer.
-IGNORED: Final = frozenset({"notifications/initialized"})
+# Known, of no use to a client, and no fault of the peer. Whoever waits for a task asks for it: a notice of it is a hint
+# (G02), under the name of 2025-11-25 and that of the extension.
+IGNORED: Final = frozenset({"notifications/initialized", "notifications/tasks/status", "notifications/tasks"})
 
 
 @frozen

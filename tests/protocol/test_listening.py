@@ -20,20 +20,18 @@ from mcp_actors.protocol.types import Era, ServerInfo
 
 from .kit import NEW, OLD, faults, hear, ready, say
 
-EVERYTHING = ListenFilter(frozenset({"tools", "prompts", "resources"}), frozenset({"file:///a"}), frozenset({"t1"}))
+EVERYTHING = ListenFilter(frozenset({"tools", "prompts", "resources"}), frozenset({"file:///a"}))
 WIRE = {
     "toolsListChanged": True,
     "promptsListChanged": True,
     "resourcesListChanged": True,
     "resourceSubscriptions": ["file:///a"],
-    "taskIds": ["t1"],
 }
 ID = "io.modelcontextprotocol/subscriptionId"
 ABLE = {
     "tools": {"listChanged": True},
     "prompts": {"listChanged": True},
     "resources": {"listChanged": True, "subscribe": True},
-    "extensions": {"io.modelcontextprotocol/tasks": {}},
 }
 
 
@@ -54,7 +52,8 @@ def test_a_filter_is_written_and_read():
 
 
 @pytest.mark.parametrize(
-    "value", [None, [], "x", {"toolsListChanged": "yes", "resourceSubscriptions": "file:///a", "taskIds": [1]}]
+    "value",
+    [None, [], "x", {"toolsListChanged": "yes", "resourceSubscriptions": "file:///a"}, {"resourceSubscriptions": [1]}],
 )
 def test_an_unreadable_filter_honours_nothing(value):
     """In doubt nothing is promised."""
@@ -62,12 +61,9 @@ def test_an_unreadable_filter_honours_nothing(value):
 
 
 def test_filters_are_sets():
-    """Difference, union and what both have, kind by kind."""
-    assert EVERYTHING - lists("tools") == ListenFilter(
-        frozenset({"prompts", "resources"}), EVERYTHING.uris, EVERYTHING.task_ids
-    )
-    assert lists("tools") | lists("prompts") == lists("tools", "prompts")
-    assert EVERYTHING & lists("tools") == lists("tools")
+    """One may be taken from another, kind by kind."""
+    assert EVERYTHING - lists("tools") == ListenFilter(frozenset({"prompts", "resources"}), EVERYTHING.uris)
+    assert not EVERYTHING - EVERYTHING
 
 
 @pytest.mark.parametrize(
@@ -88,7 +84,7 @@ def test_news_of_what_lies_below_count(uri, is_covered):
         (Era.MODERN, ABLE, EVERYTHING, (), ListenFilter()),
         (Era.MODERN, {}, None, (), EVERYTHING),
         (Era.MODERN, {"tools": {"listChanged": True}}, lists("tools"), (), EVERYTHING - lists("tools")),
-        (Era.LEGACY, ABLE, None, ("file:///a",), ListenFilter(task_ids=frozenset({"t1"}))),
+        (Era.LEGACY, ABLE, None, ("file:///a",), ListenFilter()),
         (Era.LEGACY, {"tools": {}, "resources": {"subscribe": False}}, None, (), EVERYTHING),
     ],
 )
@@ -97,8 +93,6 @@ def test_each_era_is_asked_in_its_way(era, capabilities, listen, subscribe, miss
     plan = plan_listening(EVERYTHING, ServerInfo(NEW if era is Era.MODERN else OLD, era, capabilities))
 
     assert (plan.listen, plan.subscribe, plan.missing) == (listen, subscribe, missing)
-    unasked = EVERYTHING - missing if era is Era.LEGACY else ListenFilter()
-    assert plan.unasked == ListenFilter(unasked.lists)
 
 
 # ── the open request ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -116,18 +110,16 @@ def notice(method: str, tag: object, **params: object) -> dict:
 
 
 def test_a_subscription_is_acknowledged_and_heard():
-    """The honoured subset comes first, then notices for this subscription alone; several are open at once (F01)."""
+    """The honoured subset comes first, then notices tagged with it; several subscriptions are open at once (F01)."""
     session = listening("a", "b")
 
     [ready_a] = say(session, notice("subscriptions/acknowledged", 2, notifications={"toolsListChanged": True}))
     [first] = say(session, notice("tools/list_changed", 2))
     [second] = say(session, notice("resources/updated", 3, uri="file:///a/b"))
-    [third] = say(session, notice("tasks", 3, taskId="t1", status="working"))
 
     assert (type(ready_a), ready_a.waiter, ready_a.honoured) == (happened.ListenAcknowledged, "a", lists("tools"))
-    assert (type(first), first.waiter, first.notice.kind) == (happened.ListenHeard, "a", "tools")
-    assert (second.waiter, second.notice.uri) == ("b", "file:///a/b")
-    assert (third.waiter, third.notice.task_id, third.notice.task["status"]) == ("b", "t1", "working")
+    assert (type(first), first.kind) == (happened.ListChanged, "tools")
+    assert (type(second), second.uri) == (happened.ResourceUpdated, "file:///a/b")
     assert session.in_flight == 2
 
 
