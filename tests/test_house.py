@@ -113,6 +113,7 @@ def test_the_arrow_holds() -> None:
         ("transports/planted.py", "from mcp_actors.actors.lifecycle import Phase", "mcp_actors.actors.lifecycle"),
         ("transports/planted.py", "import httpx", "httpx"),
         ("actors/planted.py", "import asyncio", "asyncio"),
+        ("actors/restarts.py", "import trio", "trio"),
         ("actors/planted.py", "from msgspec import json", "msgspec"),
         ("config/planted.py", "from cattrs import Converter", "cattrs"),
     ],

@@ -16,10 +16,10 @@ import trio
 
 from mcp_actors.actors.bell import Bell
 from mcp_actors.actors.connection import Connection
-from mcp_actors.actors.exits import cause_of
+from mcp_actors.actors.exits import cause_of, classify
 from mcp_actors.actors.lifecycle import Phase, ServerState
 from mcp_actors.actors.listening import Listening
-from mcp_actors.actors.restarts import Exit, ExitKind, History, Leave, Park, RestartAfter, classify, decide, may_start
+from mcp_actors.actors.restarts import Exit, ExitKind, History, Leave, Park, RestartAfter, decide, may_start
 from mcp_actors.actors.standing import Standing
 from mcp_actors.actors.telling import capability_summary, describe_end
 from mcp_actors.errors import AuthRequired, CredentialsRefused, GaveUp, TransportClosed

@@ -17,7 +17,7 @@ from mcp_actors.actors.rounds import ask_in_rounds, ask_with_pages
 from mcp_actors.errors import McpActorsError, RpcError
 from mcp_actors.protocol.features import METHODS
 from mcp_actors.protocol.mrtr import Complete, RoundTrip
-from mcp_actors.protocol.retries import Retry, decide_call, may_repeat
+from mcp_actors.protocol.retries import decide_call, may_repeat
 from mcp_actors.protocol.types import Era
 
 if TYPE_CHECKING:
@@ -70,17 +70,17 @@ async def ask_fully(connection: Connection, request: Request, claims: JsonObject
                 error.server = connection.spec.name
             if params is not None and "cursor" in params and isinstance(error, RpcError):
                 connection.cache.forget_list(method)  # the page before it, if kept, would name this cursor again
-            step = decide_call(
+            pause = decide_call(
                 error,
                 tries=tries,
                 is_repeatable=may_repeat(method, claims),
                 remaining=budget.left(trio.current_time()),
                 chance=random.random(),
             )
-            if not isinstance(step, Retry) or not connection.is_alive:
+            if pause is None or not connection.is_alive:
                 raise
             with connection.resting(budget):
-                await trio.sleep(step.after)
+                await trio.sleep(pause)
         else:
             if method in CACHEABLE and not trip.rounds:
                 connection.cache.put(method, params, None, complete.result, trio.current_time())

@@ -1,6 +1,6 @@
 """Owns the decision what to do with a child that ended: restart after a backoff, park, or leave it.
 
-What this is not: the doing (`child`). Time and chance are arguments.
+What this is not: the naming of an end by its cause (`exits`), nor the doing (`child`). Time and chance are arguments.
 
 Rules.
 
@@ -16,24 +16,10 @@ Rules.
 from __future__ import annotations
 
 import enum
-import errno
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-import trio
-
 from mcp_actors.config.specs import RestartPolicy, RestartType
-from mcp_actors.errors import (
-    AuthError,
-    ConfigError,
-    ConnectFailed,
-    CredentialsRefused,
-    McpActorsError,
-    RpcError,
-    TransportClosed,
-    TransportError,
-    UnsupportedRevision,
-)
-from mcp_actors.groups import causes
+from mcp_actors.errors import ConnectFailed, TransportError
 from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
@@ -47,7 +33,6 @@ __all__ = [
     "Leave",
     "Park",
     "RestartAfter",
-    "classify",
     "decide",
     "may_start",
 ]
@@ -142,25 +127,8 @@ class Park:
 class Leave:
     """Leave it as it ended; only a call, a login or a person starts it again."""
 
-    reason: str
-
 
 Decision: TypeAlias = RestartAfter | Park | Leave
-
-# First match decides. Weather is whatever is not listed as something better known.
-_KINDS: Final[tuple[tuple[type[BaseException], ExitKind], ...]] = (
-    (CredentialsRefused, ExitKind.REFUSED),
-    (AuthError, ExitKind.NEEDS_LOGIN),
-    (ConfigError, ExitKind.REFUSED),
-    (UnsupportedRevision, ExitKind.REFUSED),
-    (RpcError, ExitKind.REFUSED),
-    (TransportClosed, ExitKind.SHUTDOWN),
-    (trio.TooSlowError, ExitKind.TIMEOUT),
-    (McpActorsError, ExitKind.CRASH),
-    (OSError, ExitKind.CRASH),
-)
-
-_SCARCE: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, errno.ENOBUFS})
 
 _FAILURES: Final = frozenset({ExitKind.CRASH, ExitKind.TIMEOUT, ExitKind.EXHAUSTED, ExitKind.BUG})
 _RESTARTED: Final[Mapping[RestartType, frozenset[ExitKind]]] = {
@@ -168,30 +136,6 @@ _RESTARTED: Final[Mapping[RestartType, frozenset[ExitKind]]] = {
     RestartType.TRANSIENT: _FAILURES,
     RestartType.TEMPORARY: frozenset({ExitKind.EXHAUSTED}),
 }
-
-
-def classify(cause: BaseException | None, *, was_ready: bool = False, was_proven: bool = False) -> Exit:
-    """Name the end of a life by its cause; None is an end in order.
-
-    Source:
-        conventions, Errors: weather and bugs; S413.
-    """
-    kind = ExitKind.NORMAL
-    if cause is not None:
-        kind = next((kind for kinds, kind in _KINDS if isinstance(cause, kinds)), ExitKind.BUG)
-    if _is_exhausted(cause):
-        kind = ExitKind.EXHAUSTED
-    elif isinstance(cause, TransportError):
-        if was_ready and cause.exit_status == 0:
-            kind = ExitKind.NORMAL
-        elif not cause.can_retry:
-            kind = ExitKind.REFUSED
-    return Exit(kind, cause, was_ready, was_proven)
-
-
-def _is_exhausted(cause: BaseException | None) -> bool:
-    """Whether the system had no more to give, behind whatever error (fault 98)."""
-    return any(isinstance(error, OSError) and error.errno in _SCARCE for error in causes(cause))
 
 
 def may_start(history: History, policy: RestartPolicy, now: float) -> bool:
@@ -216,7 +160,7 @@ def decide(
         S116-S120, S411, faults 43, 46, 90, 91.
     """
     if end.kind not in _RESTARTED[restart] and not _is_turned_away(end, history):
-        return Leave(end.reason)
+        return Leave()
     if not may_start(history, policy, now):
         return Park("crash-loop", policy.park_probe)
     if history.tries > policy.max_tries:

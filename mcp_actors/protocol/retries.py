@@ -15,17 +15,16 @@ Rule 4: refused credentials are never tried again blindly (S413).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from mcp_actors.errors import ConnectFailed, RpcError, TransportBroken, TransportError
 from mcp_actors.protocol.features import METHODS
-from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from mcp_actors.errors import McpActorsError
     from mcp_actors.jsontypes import JsonObject
 
-__all__ = ["Retry", "RetryStep", "Surface", "decide_call", "may_repeat"]
+__all__ = ["decide_call", "may_repeat"]
 
 # One call and its repetitions.
 MAX_CALL_TRIES: Final = 3
@@ -38,23 +37,6 @@ _JITTER: Final = 0.25
 
 TOO_MANY_REQUESTS: Final = 429
 UNAVAILABLE: Final = 503
-
-
-@frozen
-class Retry:
-    """Try again after so many seconds."""
-
-    after: float
-
-
-@frozen
-class Surface:
-    """Hand the error on; `reason` says why, for logs."""
-
-    reason: str
-
-
-RetryStep: TypeAlias = Retry | Surface
 
 
 def may_repeat(method: str, claims: JsonObject | None = None) -> bool:
@@ -76,8 +58,8 @@ def may_repeat(method: str, claims: JsonObject | None = None) -> bool:
 
 def decide_call(
     error: McpActorsError, *, tries: int, is_repeatable: bool, remaining: float = math.inf, chance: float = 0.0
-) -> RetryStep:
-    """Decide what follows the failure of a request.
+) -> float | None:
+    """Decide whether a request that failed is tried again.
 
     Args:
         error: what it failed with.
@@ -85,25 +67,25 @@ def decide_call(
         is_repeatable: see `may_repeat`.
         remaining: seconds that the call may still last.
         chance: a random number from 0 to 1.
+
+    Returns:
+        Seconds until it is; None: the error is handed on.
     """
     if tries >= MAX_CALL_TRIES:
-        return Surface(f"tried {tries} times")
+        return None
     status = error.http_status if isinstance(error, TransportError | RpcError) else None
     asked = error.retry_after if isinstance(error, TransportError) else None
     if status == TOO_MANY_REQUESTS or (status == UNAVAILABLE and asked is not None):
         return _pause(asked, tries, remaining, chance)
     if isinstance(error, ConnectFailed) and error.can_retry and status is None:
         return _pause(asked, tries, remaining, chance)
-    is_lost = isinstance(error, TransportBroken) and error.can_retry
-    if is_lost and is_repeatable:
+    if isinstance(error, TransportBroken) and error.can_retry and is_repeatable:
         return _pause(asked, tries, remaining, chance)
-    return Surface("it may have run" if is_lost else "another try would end the same way")
+    return None  # it may have run, or another try would end the same way
 
 
-def _pause(asked: float | None, tries: int, remaining: float, chance: float) -> RetryStep:
+def _pause(asked: float | None, tries: int, remaining: float, chance: float) -> float | None:
     """Wait as asked, else a backoff; give up where that is too long."""
     backoff = min(MAX_BACKOFF, FIRST_BACKOFF * 2.0 ** (tries - 1)) * (1 + _JITTER * chance)
-    after = backoff if asked is None else asked
-    if after > MAX_RETRY_AFTER:
-        return Surface(f"the server asks to wait {after:g} s, more than {MAX_RETRY_AFTER:g}")
-    return Retry(max(0.0, after)) if after < remaining else Surface("the call would end before the next try")
+    after = max(0.0, backoff if asked is None else asked)
+    return after if after <= MAX_RETRY_AFTER and after < remaining else None

@@ -35,14 +35,8 @@ class Revision:
 
     name: str
     era: Era
-    # JSON arrays of messages may arrive (C14).
-    has_batches: bool = False
     # `structuredContent`, `outputSchema`, resource links, titles.
     has_structured_content: bool = False
-    # The server may ask for input: by a request in legacy, by a result type in modern.
-    has_elicitation: bool = False
-    # `MCP-Protocol-Version` is a MUST on HTTP (C08).
-    has_version_header: bool = False
     # Tasks inside the core protocol (experimental; an extension in modern).
     has_core_tasks: bool = False
 
@@ -54,17 +48,10 @@ class Revision:
 
 # Newest first. Source: spec_client section 2, "Feature arrival", and section 3.
 _ROWS: Final = (
-    Revision("2026-07-28", Era.MODERN, has_structured_content=True, has_elicitation=True, has_version_header=True),
-    Revision(
-        "2025-11-25",
-        Era.LEGACY,
-        has_structured_content=True,
-        has_elicitation=True,
-        has_version_header=True,
-        has_core_tasks=True,
-    ),
-    Revision("2025-06-18", Era.LEGACY, has_structured_content=True, has_elicitation=True, has_version_header=True),
-    Revision("2025-03-26", Era.LEGACY, has_batches=True),
+    Revision("2026-07-28", Era.MODERN, has_structured_content=True),
+    Revision("2025-11-25", Era.LEGACY, has_structured_content=True, has_core_tasks=True),
+    Revision("2025-06-18", Era.LEGACY, has_structured_content=True),
+    Revision("2025-03-26", Era.LEGACY),
     Revision("2024-11-05", Era.LEGACY),
 )
 

@@ -26,7 +26,6 @@ __all__ = [
     "ToolNames",
     "callable_name",
     "contested_name",
-    "is_parseable",
     "normalise",
     "normalise_rule",
     "normalise_server",
@@ -145,7 +144,7 @@ def parse(name: str) -> ParsedName | None:
 
     Returns:
         None when `name` is not of the form ``mcp__server`` or ``mcp__server__tool``. An empty tool is returned as is;
-        it matches nothing. A server whose own name contains ``__`` cannot be told from its tool: see `is_parseable`.
+        it matches nothing. A server whose own name contains ``__`` cannot be told from its tool.
 
     Source:
         S179.
@@ -154,12 +153,6 @@ def parse(name: str) -> ParsedName | None:
     if head != HEAD or not rest or not rest[0]:
         return None
     return ParsedName(rest[0], SEPARATOR.join(rest[1:]) if len(rest) > 1 else None)
-
-
-def is_parseable(server: str) -> bool:
-    """Whether the names of this server's tools can be parsed back; if not, a warning is due (S180)."""
-    name = normalise_server(server)
-    return bool(name) and SEPARATOR not in name and not name.endswith("_")
 
 
 def unknown_server(name: str, known: Iterable[str]) -> UnknownServer:
