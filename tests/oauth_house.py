@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from attrs import evolve
 from oauth_peer import MCP, Clock, World
 
 from mcp_actors.auth.desk import AuthDesk
@@ -15,7 +16,7 @@ SPEC = ServerSpec("srv", RemoteTarget(MCP))
 class House:
     """A desk in a world."""
 
-    def __init__(self, world=None, *, has_person=True, state_dir=None, options=None, spec=SPEC):
+    def __init__(self, world=None, *, has_person=True, state_dir=None, oauth=None, spec=SPEC):
         self.clock = Clock()
         self.world = world or World()
         self.desk = AuthDesk(
@@ -27,7 +28,7 @@ class House:
             resolve=self.resolve,
             sources=self.clock.sources,
         )
-        self.auth = self.desk.for_server(spec, options=options)
+        self.auth = self.desk.for_server(spec if oauth is None else evolve(spec, raw={"oauth": oauth}))
 
     async def resolve(self, host):
         return ["93.184.216.34"]

@@ -10,13 +10,15 @@ from urllib.parse import parse_qsl, urlencode
 import trio
 
 from mcp_actors.auth.loopback import open_landing
-from mcp_actors.auth.store import StoreChoice
 from mcp_actors.config.specs import RemoteTarget, ServerSpec
 from mcp_actors.fleet.signing import make_desk
 from mcp_actors.runtime import open_runtime
 from mcp_actors.testing.http_server import HttpAnswer, HttpOptions, open_http_server
 from mcp_actors.testing.synthetic import synthetic_server
 from mcp_actors.transports.fetching import exchange_once
+
+# Where a desk keeps logins in files, as others then find them.
+IN_FILES = {"MCP_ACTORS_CREDENTIALS_STORE": "file"}
 
 
 class Site:
@@ -148,7 +150,7 @@ def remote(site, **block):
 
 def elsewhere(state_dir):
     """A desk of its own, as another process would have."""
-    return make_desk({}, state_dir=state_dir, store=StoreChoice.FILE)
+    return make_desk(IN_FILES, state_dir=state_dir)
 
 
 @asynccontextmanager

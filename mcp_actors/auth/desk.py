@@ -80,12 +80,8 @@ class AuthDesk:
 
     # ── who we are towards a server ──────────────────────────────────────────────────────────────────────────────────
 
-    def for_server(self, spec: ServerSpec, *, options: AuthOptions | None = None) -> ServerAuth | None:
+    def for_server(self, spec: ServerSpec) -> ServerAuth | None:
         """Who we are towards `spec`; None: configuration says it, or it is not on HTTP (S255).
-
-        Args:
-            spec: the server.
-            options: instead of what its entry says.
 
         Raises:
             ConfigError: the block ``oauth`` cannot be used.
@@ -93,8 +89,7 @@ class AuthDesk:
         target = spec.target
         if not isinstance(target, RemoteTarget) or target.has_credentials:
             return None
-        if options is None:
-            options = read_options(spec.raw.get("oauth"), self._environ, server=spec.name)
+        options = read_options(spec.raw.get("oauth"), self._environ, server=spec.name)
         fetch = self._fetcher(target.url, options)
         key = cache_id(spec)
         assert key is not None  # it has no credentials of its own

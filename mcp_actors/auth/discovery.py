@@ -57,7 +57,7 @@ class AuthServer:
     # None: it does not say, which means that it does not support PKCE (D05).
     challenge_methods: tuple[str, ...] | None = None
     auth_methods: tuple[str, ...] | None = None
-    grant_types: tuple[str, ...] | None = None
+    # What it takes DPoP proofs signed with; None: it does not say.
     dpop_algorithms: tuple[str, ...] | None = None
     takes_client_documents: bool = False
     # It promises `iss` in every redirect (D08).
@@ -258,7 +258,6 @@ def read_server(document: Mapping[str, Json], url: str) -> AuthServer:
         scopes=texts_in(document, "scopes_supported"),
         challenge_methods=texts_in(document, "code_challenge_methods_supported"),
         auth_methods=texts_in(document, "token_endpoint_auth_methods_supported"),
-        grant_types=texts_in(document, "grant_types_supported"),
         dpop_algorithms=texts_in(document, "dpop_signing_alg_values_supported"),
         takes_client_documents=document.get("client_id_metadata_document_supported") is True,
         promises_iss=document.get("authorization_response_iss_parameter_supported") is True,

@@ -22,7 +22,7 @@ from mcp_actors.auth.credentials import Credentials
 from mcp_actors.auth.discovery import discover
 from mcp_actors.auth.grants import ask_token, code_form
 from mcp_actors.auth.identity import REGISTERED, choose_identity
-from mcp_actors.auth.jwt import SigningKey
+from mcp_actors.auth.jwt import OWN_ALGORITHMS, SigningKey
 from mcp_actors.auth.messages import Visit
 from mcp_actors.auth.options import AuthOptions, DpopUse, GrantKind
 from mcp_actors.auth.pkce import make_pkce
@@ -99,8 +99,24 @@ def is_dpop_used(errand: Errand, found: Discovery) -> bool:
 
 
 def choose_presentation(errand: Errand, found: Discovery) -> Presentation:
-    """Bearer, or DPoP with a new key."""
-    return Dpop(SigningKey.generate(), errand.sources) if is_dpop_used(errand, found) else Bearer()
+    """Bearer, or DPoP with a new key that signs as the server asks.
+
+    Raises:
+        AuthFailed: it takes no proof that we can make.
+
+    Source:
+        RFC 9449, section 5.1; D19.
+    """
+    if not is_dpop_used(errand, found):
+        return Bearer()
+    taken = found.server.dpop_algorithms
+    algorithm = next((each for each in OWN_ALGORITHMS if not taken or each in taken), None)
+    if algorithm is None:
+        raise AuthFailed(
+            reason=f"{place_of(found.server.issuer)} takes none of our DPoP proofs, which are signed with "
+            + ", ".join(OWN_ALGORITHMS)
+        )
+    return Dpop(SigningKey.generate(algorithm), errand.sources)
 
 
 def log_in(errand: Errand) -> Flow[Credentials]:

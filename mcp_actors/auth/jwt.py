@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import field
@@ -24,10 +23,12 @@ if TYPE_CHECKING:
 
     from mcp_actors.jsontypes import Json
 
-__all__ = ["SigningKey", "read_claims", "read_header", "thumbprint"]
+__all__ = ["OWN_ALGORITHMS", "SigningKey", "read_claims", "read_header"]
 
 # Maps the curve's name -> its algorithm; the others are by kind of key.
 _CURVES: Final = {"secp256r1": ("ES256", "P-256", 32), "secp384r1": ("ES384", "P-384", 48)}
+# What a key of our own making may sign with, what most servers know first.
+OWN_ALGORITHMS: Final = ("ES256", "ES384", "EdDSA")
 _RSA: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
 
 
@@ -47,19 +48,20 @@ class SigningKey:
 
     algorithm: str
     _key: Any = field(repr=False)
-    # Key id, for servers that know several of ours.
-    key_id: str | None = None
 
     @classmethod
-    def generate(cls) -> SigningKey:
-        """A new key for ES256. Raises `ConfigError` without the package."""
+    def generate(cls, algorithm: str = OWN_ALGORITHMS[0]) -> SigningKey:
+        """A new key for one of `OWN_ALGORITHMS`. Raises `ConfigError` without the package."""
         _crypto()
-        from cryptography.hazmat.primitives.asymmetric import ec
+        from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
-        return cls("ES256", ec.generate_private_key(ec.SECP256R1()))
+        if algorithm == "EdDSA":
+            return cls(algorithm, ed25519.Ed25519PrivateKey.generate())
+        curve = {"ES256": ec.SECP256R1, "ES384": ec.SECP384R1}[algorithm]
+        return cls(algorithm, ec.generate_private_key(curve()))
 
     @classmethod
-    def load(cls, pem: str, algorithm: str | None = None, key_id: str | None = None) -> SigningKey:
+    def load(cls, pem: str, algorithm: str | None = None) -> SigningKey:
         """Read a private key from PEM.
 
         Raises:
@@ -83,7 +85,7 @@ class SigningKey:
             raise ConfigError(reason="the private key is of a kind that is not supported", key="oauth")
         if algorithm is not None and algorithm not in fitting:
             raise ConfigError(reason=f"the private key does not sign with {algorithm}", key="oauth.signingAlgorithm")
-        return cls(algorithm or fitting[0], key, key_id)
+        return cls(algorithm or fitting[0], key)
 
     def pem(self) -> str:
         """The private key as text, to be stored: a secret."""
@@ -107,9 +109,8 @@ class SigningKey:
         return {"crv": name, "kty": "EC", "x": b64url(x), "y": b64url(y)}
 
     def sign(self, header: Mapping[str, Json], claims: Mapping[str, Json]) -> str:
-        """Write a signed JWT; `alg` and `kid` are added to the header. About 0.1 ms with ES256."""
-        full: dict[str, Json] = {"alg": self.algorithm, **({"kid": self.key_id} if self.key_id else {}), **header}
-        text = f"{b64url(encode(full))}.{b64url(encode(claims))}"
+        """Write a signed JWT; `alg` is added to the header. About 0.1 ms with ES256."""
+        text = f"{b64url(encode({'alg': self.algorithm, **header}))}.{b64url(encode(claims))}"
         return f"{text}.{b64url(self._signature(text.encode()))}"
 
     def _signature(self, data: bytes) -> bytes:
@@ -134,11 +135,6 @@ class SigningKey:
 
 def _integer(number: int) -> str:
     return b64url(number.to_bytes((number.bit_length() + 7) // 8, "big"))
-
-
-def thumbprint(jwk: Mapping[str, str]) -> str:
-    """The SHA-256 thumbprint of a public key (RFC 7638)."""
-    return b64url(hashlib.sha256(encode(dict(sorted(jwk.items())))).digest())
 
 
 def read_claims(token: str) -> dict[str, Json] | None:

@@ -48,23 +48,22 @@ def make_desk(
     environ: Mapping[str, str],
     *,
     state_dir: Path | None,
-    store: StoreChoice | None = None,
     prompter: Prompter | None = None,
     waiting: Waiting = nullcontext,
 ) -> AuthDesk:
     """Make a desk. Does no I/O.
 
     Args:
-        environ: variable name -> text: proxies, ``${VAR}`` of ``oauth`` blocks, systemd's credentials.
+        environ: variable name -> text: proxies, ``${VAR}`` of ``oauth`` blocks, systemd's credentials,
+            where logins are kept.
         state_dir: where files, locks and what is remembered lie; None: nothing is kept but in a keyring.
-        store: where logins are kept; None: as the environment says.
         prompter: asks a person during a call; None: calls fail typed.
         waiting: entered with a server's name for as long as its person is asked.
 
     Raises:
         ConfigError: the environment names no store.
     """
-    choice = read_store_choice(environ) if store is None else store
+    choice = read_store_choice(environ)
     if state_dir is None and choice is StoreChoice.AUTO:
         # Without a state directory there are no locks between processes: nothing is shared with them then.
         choice = StoreChoice.MEMORY

@@ -13,6 +13,7 @@ from mcp_actors.auth.challenge import Demand
 from mcp_actors.auth.discovery import AuthServer
 from mcp_actors.auth.flow import Errand, log_in, read_landing
 from mcp_actors.auth.identity import ClientIdentity
+from mcp_actors.auth.jwt import SigningKey, read_header
 from mcp_actors.auth.options import AuthOptions, DpopUse
 from mcp_actors.errors import AuthFailed, ConnectFailed
 
@@ -314,6 +315,33 @@ def test_tokens_are_bound_where_the_server_wants_it(use, schemes, is_required, e
 
     assert (credentials.dpop_key is not None) is expected
     assert any(name == "DPoP" for name, _ in world.log[-1].headers) is expected
+
+
+@pytest.mark.parametrize(
+    ("taken", "algorithm"),
+    [
+        (None, "ES256"),
+        ([], "ES256"),
+        (["RS256", "ES256"], "ES256"),
+        (["ES384", "RS256"], "ES384"),
+        (["EdDSA"], "EdDSA"),
+        (["RS256"], None),
+    ],
+)
+def test_proofs_are_signed_as_the_server_takes_them(taken, algorithm):
+    """Its metadata choose the algorithm; where none of ours will do the sign-in fails before anybody is asked (D19)."""
+    document = server_document(**({} if taken is None else {"dpop_signing_alg_values_supported": taken}))
+    world = World({META: answer(document)})
+    signing_in = log_in(errand(options=AuthOptions(dpop=DpopUse.ALWAYS)))
+
+    if algorithm is None:
+        with pytest.raises(AuthFailed, match="DPoP"):
+            world.play(signing_in)
+        assert world.visits == []
+    else:
+        stored = world.play(signing_in).dpop_key
+        [proof] = [value for name, value in world.log[-1].headers if name == "DPoP"]
+        assert read_header(proof)["alg"] == algorithm == SigningKey.load(stored).algorithm
 
 
 def test_authorization_endpoints_with_a_query_keep_it():

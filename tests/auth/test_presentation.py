@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa, utils
 from oauth_peer import Clock
 
-from mcp_actors.auth.jwt import SigningKey, read_claims, read_header, thumbprint
+from mcp_actors.auth.jwt import SigningKey, read_claims, read_header
 from mcp_actors.auth.presentation import Bearer, Dpop, make_presentation
 from mcp_actors.auth.tokens import Tokens
 from mcp_actors.errors import ConfigError
@@ -140,7 +140,6 @@ def test_signatures_are_verified_by_the_library(key, algorithm):
 
     assert read_header(token) == {"alg": algorithm, "typ": "JWT"}
     assert is_verified(key, algorithm, token)
-    assert thumbprint(ours.public_jwk())
 
 
 @pytest.mark.parametrize(
@@ -165,16 +164,3 @@ def test_unusable_keys_are_errors_without_their_text(text, algorithm):
 def test_what_is_no_jwt_has_no_claims(token):
     """Looking into foreign tokens never fails."""
     assert read_claims(token) in (None, {})
-
-
-def test_a_thumbprint_is_that_of_the_standard():
-    """RFC 7638, section 3.1 (the members in order)."""
-    modulus = (
-        "0vx7agoebGcQSuuPiLJXZptN9nndrQmbXEps2aiAFbWhM78LhWx4cbbfAAtVT86zwu1RK7aPFFxuhDR1L6tSoc_BJE"
-        "CPebWKRXjBZCiFV4n3oknjhMstn64tZ_2W-5JsGY4Hc5n9yBXArwl93lqt7_RN5w6Cf0h4QyQ5v-65YGjQR0_FDW2Q"
-        "vzqY368QQMicAtaSqzs8KJZgnYb9c7d0zgdAZHzu6qMQvRL5hajrn1n91CbOpbISD08qNLyrdkt-bFTWhAI4vMQFh6"
-        "WeZu0fM4lFd2NcRwr3XPksINHaQ-G_xBniIqbw0Ls1jF44-csFCur-kEgU8awapJzKnqDKgw"
-    )
-    jwk = {"kty": "RSA", "e": "AQAB", "n": modulus}
-
-    assert thumbprint(jwk) == "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs"

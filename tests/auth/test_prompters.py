@@ -19,7 +19,6 @@ from test_docs import examples_of_page
 
 from mcp_actors import AuthFailed, BrowserPrompter
 from mcp_actors.auth.loopback import open_landing
-from mcp_actors.auth.options import AuthOptions, GrantKind
 from mcp_actors.transports.fetching import exchange_once
 
 RECIPES = Path(__file__).parents[2] / "docs" / "recipes.rst"
@@ -156,7 +155,7 @@ async def test_a_code_is_told_and_taken_back_once_it_was_typed_in(autojump_clock
         f"{AS}/d": answer({**code, "verification_uri_complete": f"{AS}/device?c=AB-CD"}),
         f"{AS}/token": [pending, given],
     }
-    house, told = House(World(pages), options=AuthOptions(grant=GrantKind.DEVICE_CODE)), Told()
+    house, told = House(World(pages), oauth={"grant": "device_code"}), Told()
 
     credentials = await house.auth.sign_in(BrowserPrompter(told))
 

@@ -12,7 +12,6 @@ from oauth_peer import AS, MCP, NOT_FOUND, World, answer, query_of, resource_doc
 from oauth_wire import META, Server, send
 
 from mcp_actors.auth.jwt import read_claims
-from mcp_actors.auth.options import AuthOptions, GrantKind
 from mcp_actors.config.specs import RemoteTarget, ServerSpec
 from mcp_actors.errors import AuthFailed, AuthRequired, ConfigError, ConnectFailed
 
@@ -294,7 +293,7 @@ async def test_the_question_for_the_era_is_no_sign_of_a_modern_server(method, is
 
 async def test_pinned_scopes_stay_pinned():
     """The setting is named instead (S263)."""
-    house = House(options=AuthOptions(scopes=("read",)))
+    house = House(oauth={"scopes": ["read"]})
     await send(house.auth, Server())
 
     with pytest.raises(AuthFailed, match=r"oauth\.scopes"):
@@ -345,12 +344,12 @@ async def test_endless_nonces_end():
     assert len(server.seen) < 20
 
 
-CREDENTIALS = AuthOptions(grant=GrantKind.CLIENT_CREDENTIALS, client_id="id", client_secret="secret-1")
+CREDENTIALS = {"grant": "client_credentials", "clientId": "id", "clientSecret": "secret-1"}
 
 
 async def test_client_credentials_need_nobody():
     """Minted when the server wants a token, kept, minted anew before its end (D17)."""
-    house, server = House(has_person=False, options=CREDENTIALS), Server()
+    house, server = House(has_person=False, oauth=CREDENTIALS), Server()
 
     assert await send(house.auth, server) == 200
     assert await send(house.auth, server) == 200
@@ -365,7 +364,7 @@ async def test_client_credentials_need_nobody():
 
 async def test_a_minted_token_that_is_refused_is_minted_once_more():
     """Then it is an error, not a loop."""
-    house = House(has_person=False, options=CREDENTIALS)
+    house = House(has_person=False, oauth=CREDENTIALS)
     await send(house.auth, Server())
     counter = iter(range(100))
     house.world.pages[f"{AS}/token"] = lambda _request: answer({"access_token": f"t{next(counter)}"})
@@ -378,7 +377,7 @@ async def test_a_minted_token_that_is_refused_is_minted_once_more():
 
 async def test_a_silent_step_up_is_minted():
     """With the union of scopes, without a person."""
-    house = House(has_person=False, options=CREDENTIALS)
+    house = House(has_person=False, oauth=CREDENTIALS)
     await send(house.auth, Server())
 
     assert await send(house.auth, Server(STEP)) == 200
@@ -394,7 +393,7 @@ async def test_a_file_that_holds_no_token_is_not_sent_anywhere(tmp_path):
     """A configuration that names some other secret file as an assertion gets nothing of it."""
     file = tmp_path / "id_rsa"
     file.write_text("-----BEGIN PRIVATE KEY----- SECRET")
-    house = House(has_person=False, options=AuthOptions(grant=GrantKind.WORKLOAD, assertion_file=str(file)))
+    house = House(has_person=False, oauth={"grant": "workload_identity", "assertionFile": str(file)})
 
     with pytest.raises(ConfigError, match="no JWT"):
         await send(house.auth, Server())
@@ -406,8 +405,7 @@ async def test_a_workload_shows_its_platforms_token_and_never_tries_twice(tmp_pa
     """The file is read anew each time; a refusal is final, and no other grant is tried (D20)."""
     file = tmp_path / "token"
     file.write_text(f"{jwt(1)}\n")
-    options = AuthOptions(grant=GrantKind.WORKLOAD, assertion_file=str(file))
-    house = House(has_person=False, options=options)
+    house = House(has_person=False, oauth={"grant": "workload_identity", "assertionFile": str(file)})
     assert await send(house.auth, Server()) == 200
     file.write_text(jwt(2))
     house.clock.now += 4000

@@ -9,7 +9,6 @@ from oauth_peer import AS, MCP, Clock, World, answer, query_of, resource_documen
 from oauth_wire import Server, send
 
 from mcp_actors.auth.desk import AuthDesk
-from mcp_actors.auth.options import AuthOptions, GrantKind
 from mcp_actors.auth.pkce import b64url
 from mcp_actors.auth.store import CredentialStore, StoreChoice
 from mcp_actors.auth.xaa import CompanySetup, read_id_jag
@@ -18,8 +17,7 @@ from mcp_actors.errors import AuthFailed, AuthRequired, ConnectFailed
 
 IDP = "https://idp.example.com"
 SETUP = CompanySetup(IDP, "idp-client", client_secret="idp-secret")
-OPTIONS = AuthOptions(grant=GrantKind.XAA, issuer=AS, client_id="as-client", client_secret="as-secret")
-SPEC = ServerSpec("srv", RemoteTarget(MCP))
+OAUTH = {"xaa": True, "issuer": AS, "clientId": "as-client", "clientSecret": "as-secret"}
 ID_JAG = "urn:ietf:params:oauth:token-type:id-jag"
 
 
@@ -35,7 +33,7 @@ def jag(now=1_000_000.0, aud=AS, typ="oauth-id-jag+jwt", life=300):
 class Office:
     """An MCP server, its authorization server, and a company's identity provider."""
 
-    def __init__(self, tmp_path=None, options=OPTIONS):
+    def __init__(self, tmp_path=None, oauth=OAUTH):
         self.clock = Clock()
         self.token_answers = {IDP: self.idp_token, AS: self.as_token}
         self.world = World(
@@ -56,7 +54,7 @@ class Office:
             sources=self.clock.sources,
         )
         self.company = self.desk.company.use(SETUP)
-        self.auth = self.desk.for_server(SPEC, options=options)
+        self.auth = self.desk.for_server(ServerSpec("srv", RemoteTarget(MCP), raw={"oauth": oauth}))
         self.minted = 0
 
     async def resolve(self, host):
@@ -160,7 +158,7 @@ async def test_another_issuer_gets_nothing():
 
 async def test_an_issuer_must_be_configured():
     """Without one, a server could name any."""
-    office = Office(options=AuthOptions(grant=GrantKind.XAA, client_id="as-client"))
+    office = Office(oauth={"xaa": True, "clientId": "as-client"})
     await office.sign_in()
 
     with pytest.raises(AuthFailed, match=r"oauth\.issuer"):

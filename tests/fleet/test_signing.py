@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 import trio
-from oauth_site import Browser, open_site
+from oauth_site import IN_FILES, Browser, open_site
 
-from mcp_actors.auth.store import StoreChoice
 from mcp_actors.config.settings import Settings
 from mcp_actors.config.specs import RemoteTarget, RestartType, ServerSpec
 from mcp_actors.errors import AuthFailed, AuthRequired, ConfigError
@@ -47,14 +46,14 @@ async def fleet(site, desk):
 async def test_a_person_signs_in_once_and_every_run_after_is_signed_in(tmp_path):
     """The whole way: login, store, the next run, renewal, logout, which revokes and forgets (S267)."""
     async with open_site() as site:
-        desk = make_desk({}, state_dir=tmp_path, store=StoreChoice.FILE)
+        desk = make_desk(IN_FILES, state_dir=tmp_path)
         async with fleet(site, desk) as (_, status):
             assert status.state == "needs-auth"
             assert "mcp-actors login srv" in status.remedy
         signed = await desk.log_in(spec_of(site), Browser())
         assert (signed.state, signed.store) == ("signed-in", "file")
 
-        later = make_desk({}, state_dir=tmp_path, store=StoreChoice.FILE)
+        later = make_desk(IN_FILES, state_dir=tmp_path)
         async with fleet(site, later) as (runtime, status):
             assert status.is_connected
             site.good = set()  # the server forgets the token: one renewal, nobody is asked
@@ -72,7 +71,7 @@ async def test_a_person_signs_in_once_and_every_run_after_is_signed_in(tmp_path)
 async def test_a_call_fails_typed_when_the_login_ends(tmp_path):
     """Never parked for ever (D22)."""
     async with open_site() as site:
-        desk = make_desk({}, state_dir=tmp_path, store=StoreChoice.MEMORY)
+        desk = make_desk({"MCP_ACTORS_CREDENTIALS_STORE": "memory"}, state_dir=tmp_path)
         await desk.log_in(spec_of(site), Browser())
         async with fleet(site, desk) as (runtime, _):
             site.good, site.refresh = set(), None
@@ -110,7 +109,7 @@ async def test_servers_that_misbehave_are_refused(tmp_path, pages, text):
         for path, (status, document, *location) in pages.items():
             headers = {"location": location[0]} if location else {}
             site.pages[path] = site.answer(document, status, **headers)
-        desk = make_desk({}, state_dir=tmp_path, store=StoreChoice.FILE)
+        desk = make_desk(IN_FILES, state_dir=tmp_path)
 
         with trio.fail_after(10), pytest.raises(AuthFailed, match=text):
             await desk.log_in(spec_of(site), Browser())
@@ -126,7 +125,7 @@ async def test_odd_answers_are_understood(tmp_path):
         site.pages["/.well-known/openid-configuration"] = lambda _request: site.answer(
             {**site.metadata(), "scopes_supported": ["a"]}
         )
-        desk = make_desk({}, state_dir=tmp_path, store=StoreChoice.FILE)
+        desk = make_desk(IN_FILES, state_dir=tmp_path)
 
         status = await desk.log_in(spec_of(site), Browser())
 
@@ -247,7 +246,7 @@ async def test_more_scopes_are_had_by_the_command_that_the_refusal_names(tmp_pat
     (tmp_path / "home").mkdir()
     async with open_site() as site:
         site.needed = {"tools/list": "read", "tools/call": "write"}
-        desk = make_desk({}, state_dir=tmp_path / "state", store=StoreChoice.FILE)
+        desk = make_desk(IN_FILES, state_dir=tmp_path / "state")
         await desk.log_in(spec_of(site), Browser(), scopes=("read",))
 
         code, _, said = await run(site, tmp_path, "call", "srv.echo", "text=hello")

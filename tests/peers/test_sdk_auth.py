@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 import trio
+from oauth_site import IN_FILES
 
 from mcp_actors.auth.loopback import open_landing
-from mcp_actors.auth.store import StoreChoice
 from mcp_actors.config.settings import Settings
 from mcp_actors.config.specs import RemoteTarget, RestartType, ServerSpec
 from mcp_actors.fleet.signing import auth_of, make_desk
@@ -71,7 +71,7 @@ async def test_a_person_signs_in_to_the_sdks_server(tmp_path, lifetime):
     with trio.fail_after(60):
         async with sdk_server(lifetime) as url:
             spec = ServerSpec("sdk", RemoteTarget(url), restart_type=RestartType.TEMPORARY)
-            desk = make_desk({}, state_dir=tmp_path, store=StoreChoice.FILE)
+            desk = make_desk(IN_FILES, state_dir=tmp_path)
             status = await desk.log_in(spec, Browser())
             assert (status.state, status.scopes, status.can_renew) == ("signed-in", ("read",), True)
 
