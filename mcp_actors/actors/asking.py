@@ -116,8 +116,6 @@ class Asking:
         key: RequestId,
         method: str,
         params: JsonObject,
-        *,
-        call: str | None = None,
     ) -> JsonObject | Refused:
         """Get the answer to one request of a server, or to one input request of a result.
 
@@ -126,7 +124,6 @@ class Asking:
             key: the request's id, or its key in the result.
             method: one of `methods`.
             params: as sent, and not refused by `server_asks.refuse_question`.
-            call: the call it belongs to, in words for a person.
 
         Returns:
             The bare result, or the error.
@@ -138,7 +135,7 @@ class Asking:
             S282-S297 (S285: known before the handshake), fault 76.
         """
         if method == ELICITATION:
-            question = read_elicitation(server, key, params, clean=clean_text, call=call)
+            question = read_elicitation(server, key, params, clean=clean_text)
             if isinstance(question, Refused):
                 return question
             assert self._elicitor is not None
@@ -189,15 +186,12 @@ class Asking:
         self,
         server: str,
         attempt: Callable[[], Awaitable[bytes]],
-        *,
-        call: str | None = None,
     ) -> bytes:
         """Make a call; where the server first wants a person on its pages, send them there and make it again.
 
         Args:
             server: raw name of the server.
             attempt: makes the call, once for each round.
-            call: the call in words for a person.
 
         Returns:
             What `attempt` returned.
@@ -215,7 +209,7 @@ class Asking:
         """
 
         def pages_of(error: RpcError) -> tuple[InputRequest, ...] | None:
-            return read_url_elicitations(server, error, kinds=self.kinds, clean=clean_text, call=call)
+            return read_url_elicitations(server, error, kinds=self.kinds, clean=clean_text)
 
         async def visit(question: InputRequest, _: RpcError) -> None:
             for stage in (Stage.FIRST, Stage.COMPLETION):

@@ -152,12 +152,8 @@ class Elicitor:
             match message:
                 case WithdrawQuestion(question):
                     self._withdraw(entry for entry in self._entries.values() if entry.question is question)
-                case WithdrawQuestions(server, call):
-                    self._withdraw(
-                        entry
-                        for entry in self._entries.values()
-                        if entry.request.server == server and call in (None, entry.request.call)
-                    )
+                case WithdrawQuestions(server):
+                    self._withdraw(entry for entry in self._entries.values() if entry.request.server == server)
                 case CompleteUrl(server, elicitation_id):
                     self._complete(server, elicitation_id)
                 case AnswerQuestion(number, answer):

@@ -88,10 +88,9 @@ class WithdrawQuestion:
 
 @frozen
 class WithdrawQuestions:
-    """This server's questions are void: it is gone, or the call they belong to is (None: all of the server's)."""
+    """This server's questions are void: it is gone."""
 
     server: str
-    call: str | None = None
 
 
 @frozen

@@ -70,8 +70,6 @@ class TerminalPrompter:
         done = request.stage is Stage.COMPLETION
         self._say(f"\nThe server {clean_line(request.server)!r} {'sent you to a page' if done else 'asks'}:")
         self._quote(request.message)
-        if request.call is not None:
-            self._say(f"(for {clean_line(request.call)})")
 
     def _say(self, text: str) -> None:
         self.write(text + "\n")

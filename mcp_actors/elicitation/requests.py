@@ -118,8 +118,6 @@ class InputRequest:
     url: JudgedUrl | None = None
     # Legacy only: what the server's notice of completion will name.
     elicitation_id: str | None = None
-    # The call of ours that it belongs to, in words for a person; None where the server did not say.
-    call: str | None = None
     stage: Stage = Stage.FIRST
     # What was wrong with the answer before: maps raw field name -> problem; "" is the form as a whole.
     problems: Mapping[str, str] = field(factory=dict)
@@ -142,7 +140,6 @@ def read_elicitation(
     params: JsonObject,
     *,
     clean: Clean,
-    call: str | None = None,
 ) -> InputRequest | Refused:
     """Read the params of ``elicitation/create``, or of an input request of that method.
 
@@ -151,7 +148,6 @@ def read_elicitation(
         key: id of the request, or its key.
         params: as sent, and not refused by `server_asks.refuse_question`.
         clean: makes text safe to be seen (`tools.sanitise.clean_text`).
-        call: the call that it belongs to.
 
     Source:
         S283, S284, spec_client 9.5.
@@ -160,7 +156,7 @@ def read_elicitation(
     try:
         cleaned = clean(message if isinstance(message, str) else "")[:MAX_MESSAGE_CHARS]
         if elicitation_mode(params) == Kind.URL:
-            return _read_url(server, key, cleaned, params, call)
+            return _read_url(server, key, cleaned, params)
         schema = params.get("requestedSchema")
         form = read_form(schema, clean)
     except RemoteProtocolError as exc:
@@ -168,12 +164,10 @@ def read_elicitation(
     if isinstance(form, RefusedForm):
         return Refused(INVALID_PARAMS, form.reason)
     raw = schema if isinstance(schema, Mapping) else {}
-    return InputRequest(server, key, Kind.FORM, cleaned, form=form, schema=raw, call=call)
+    return InputRequest(server, key, Kind.FORM, cleaned, form=form, schema=raw)
 
 
-def _read_url(
-    server: str, key: RequestId, message: str, params: JsonObject, call: str | None
-) -> InputRequest | Refused:
+def _read_url(server: str, key: RequestId, message: str, params: JsonObject) -> InputRequest | Refused:
     url = params.get("url")
     judged = judge_url(url) if isinstance(url, str) else RefusedUrl("'url' is no text")
     if isinstance(judged, RefusedUrl):
@@ -181,7 +175,7 @@ def _read_url(
     # Required in the legacy era, gone in the modern one; a server that leaves it out only gets no notice through.
     known = params.get("elicitationId")
     elicitation_id = known if isinstance(known, str) and 0 < len(known) <= MAX_ID_CHARS else None
-    return InputRequest(server, key, Kind.URL, message, url=judged, elicitation_id=elicitation_id, call=call)
+    return InputRequest(server, key, Kind.URL, message, url=judged, elicitation_id=elicitation_id)
 
 
 def url_entries(error: RpcError, *, kinds: AbstractSet[Kind]) -> tuple[JsonObject, ...] | None:
@@ -212,12 +206,12 @@ def url_entries(error: RpcError, *, kinds: AbstractSet[Kind]) -> tuple[JsonObjec
 
 
 def read_url_elicitations(
-    server: str, error: RpcError, *, kinds: AbstractSet[Kind], clean: Clean, call: str | None = None
+    server: str, error: RpcError, *, kinds: AbstractSet[Kind], clean: Clean
 ) -> tuple[InputRequest, ...] | None:
     """Read the questions that a -32042 error lists; None when it is a plain error (see `url_entries`)."""
     entries = url_entries(error, kinds=kinds)
     if entries is None:
         return None
-    read = [read_elicitation(server, str(entry["elicitationId"]), entry, clean=clean, call=call) for entry in entries]
+    read = [read_elicitation(server, str(entry["elicitationId"]), entry, clean=clean) for entry in entries]
     questions = tuple(question for question in read if isinstance(question, InputRequest))
     return questions if len(questions) == len(read) else None

@@ -21,8 +21,8 @@ PRIORITY = Field("priority", FieldType.STRING, "Priority")
 ACCEPTED = Answer(Action.ACCEPT, {"title": "t"})
 
 
-def form(server="github", key=1, *, call=None, fields=(TITLE,), message="Create?"):
-    return InputRequest(server, key, Kind.FORM, message, form=Form(tuple(fields)), call=call)
+def form(server="github", key=1, *, fields=(TITLE,), message="Create?"):
+    return InputRequest(server, key, Kind.FORM, message, form=Form(tuple(fields)))
 
 
 def url(server="pay", elicitation_id="e1", stage=Stage.FIRST):

@@ -216,7 +216,7 @@ async def run_rounds(callback, attempt):
     async with trio.open_nursery() as nursery:
         await nursery.start(elicitor.run)
         try:
-            return await Asking(elicitor).with_url_rounds("pay", attempt, call="pay.buy")
+            return await Asking(elicitor).with_url_rounds("pay", attempt)
         finally:
             nursery.cancel_scope.cancel()
 
@@ -237,13 +237,13 @@ async def test_a_person_is_sent_to_each_page_and_the_call_is_made_again(autojump
     asked = []
 
     async def person(request):
-        asked.append((request.elicitation_id, request.stage, request.call))
+        asked.append((request.elicitation_id, request.stage))
         return Answer(Action.ACCEPT)
 
     attempt = Rounds(required("e1", "e2"))
 
     assert await outcome_of(person, attempt) == b"{}"
-    assert asked == [(i, stage, "pay.buy") for i in ("e1", "e2") for stage in (Stage.FIRST, Stage.COMPLETION)]
+    assert asked == [(i, stage) for i in ("e1", "e2") for stage in (Stage.FIRST, Stage.COMPLETION)]
     assert attempt.attempts == 2
 
 

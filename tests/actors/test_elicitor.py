@@ -148,16 +148,15 @@ async def test_a_question_that_nobody_waits_for_is_withdrawn(autojump_clock):
     ("message", "left"),
     [
         (WithdrawQuestions("a"), ["b"]),
-        (WithdrawQuestions("a", "call-1"), ["a2", "b"]),
         (WithdrawQuestions("c"), ["a1", "a2", "b"]),
     ],
 )
-async def test_the_questions_of_a_server_or_call_are_withdrawn(message, left, autojump_clock):
-    """A server that is gone, or a call that has ended, leaves no question behind (S295)."""
+async def test_the_questions_of_a_server_are_withdrawn(message, left, autojump_clock):
+    """A server that is gone leaves no question behind (S295)."""
     async with at_work() as stage:
-        stage.ask("a1", form("a", "a1", call="call-1"))
-        stage.ask("a2", form("a", "a2", call="call-2"))
-        stage.ask("b", form("b", "b", call="call-1"))
+        stage.ask("a1", form("a", "a1"))
+        stage.ask("a2", form("a", "a2"))
+        stage.ask("b", form("b", "b"))
         await wait_all_tasks_blocked()
 
         await stage.tell(message)

@@ -25,7 +25,7 @@ SECRET = Field("pw", FieldType.STRING, "Password", asks_secret=True)
 
 
 def form(*fields, message="Create an issue?"):
-    return InputRequest("github", 1, Kind.FORM, message, form=Form(fields), call="github.create")
+    return InputRequest("github", 1, Kind.FORM, message, form=Form(fields))
 
 
 def url(text="https://pay.example/x?y=1", **changes):
@@ -97,7 +97,7 @@ async def test_a_form_is_filled_in_reviewed_and_sent(request_, lines, answer):
 
 
 async def test_what_a_person_sees_of_a_form():
-    """Who asks and for which call, each field with its hints, and all of it before it is sent (S296, E04)."""
+    """Who asks, each field with its hints, and all of it before it is sent (S296, E04)."""
     terminal = Terminal("Bug", "x", "2", "", "y")
 
     await terminal.ask(form(TITLE, COUNT, PRIORITY))
@@ -105,7 +105,6 @@ async def test_what_a_person_sees_of_a_form():
     assert terminal.shown == (
         "\nThe server 'github' asks:\n"
         "│ Create an issue?\n"
-        "(for github.create)\n"
         "Enter takes the default or leaves it out; /back, /decline and /cancel work everywhere.\n"
         "\n│ What it is about\n"
         "Title (required): "
@@ -141,7 +140,7 @@ async def test_a_message_cannot_pass_for_a_prompt():
     assert "\x1b" not in terminal.shown
     assert "\r" not in terminal.shown
     assert "\n│ Send this? [y]es: " in terminal.shown
-    assert all(line.startswith(("│ ", "The server 'github'", "(for")) for line in terminal.shown.split("\n")[1:4])
+    assert all(line.startswith(("│ ", "The server 'github'")) for line in terminal.shown.split("\n")[1:4])
 
 
 async def test_problems_of_the_answer_before_are_shown():

@@ -27,7 +27,7 @@ URL = {"mode": "url", "message": "pay", "url": "https://pay.example/x", "elicita
 
 
 def read(params):
-    return read_elicitation("github", 7, params, clean=clean_text, call="github.create")
+    return read_elicitation("github", 7, params, clean=clean_text)
 
 
 @pytest.mark.parametrize("mode", [{}, {"mode": None}, {"mode": "form"}])
@@ -36,7 +36,7 @@ def test_a_missing_mode_means_form(mode):
     request = read({**mode, "message": "who?", "requestedSchema": FORM})
 
     assert isinstance(request, InputRequest)
-    assert (request.kind, request.server, request.key, request.call) == (Kind.FORM, "github", 7, "github.create")
+    assert (request.kind, request.server, request.key) == (Kind.FORM, "github", 7)
     assert [item.name for item in request.form.fields] == ["name"]
     assert request.schema is FORM
 
