@@ -89,9 +89,12 @@ def describe_end(error: BaseException, seen: Diagnostics, connect_timeout: float
         text = error.told  # its remedy is told as the remedy
     else:
         text = error.describe() if isinstance(error, McpActorsError) else f"{type(error).__name__}: {error}"
+    left_out = seen.noise_count - len(seen.noise_tail)
     lines = [
         text,
+        *(f"  note: {line}" for line in seen.notes),
         *(f"  | {line}" for line in heard),
+        *((f"  stdout: ({left_out} lines before these)",) if left_out > 0 else ()),
         *(f"  stdout: {line}" for line in seen.noise_tail),
     ]
     return "\n".join(lines)

@@ -23,8 +23,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol
 
-from attrs import field
-
 from mcp_actors.values import define, frozen
 
 if TYPE_CHECKING:
@@ -71,9 +69,8 @@ class Diagnostics:
     # Lines on standard output that were no messages: how many, and the last few, cleaned and cut (fault 9).
     noise_count: int = 0
     noise_tail: tuple[str, ...] = ()
-    # Where the peer is, without credentials and query.
-    endpoint: str | None = None
-    notes: tuple[str, ...] = field(default=())
+    # What is odd and let pass, in words for a person.
+    notes: tuple[str, ...] = ()
 
 
 class Sink(Protocol):

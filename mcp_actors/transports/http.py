@@ -33,6 +33,8 @@ import trio
 from mcp_actors.config.specs import RemoteTarget
 from mcp_actors.errors import LocalProtocolError, McpActorsError, TransportClosed
 from mcp_actors.protocol.types import Era
+from mcp_actors.sent_secrets import starred
+from mcp_actors.shown import one_line
 from mcp_actors.transports.base import Diagnostics, PassingSink
 from mcp_actors.transports.carried_headers import REFUSALS, CarriedHeaders
 from mcp_actors.transports.cursor import Cursor
@@ -204,7 +206,7 @@ class HttpTransport:
 
     def diagnostics(self) -> Diagnostics:
         """Describe the wire as it is now. No side effects, no secrets."""
-        return Diagnostics(endpoint=place_of(self._client.url), notes=tuple(self._notes))
+        return Diagnostics(notes=tuple(self._notes))
 
     async def _listen(self, sink: Sink) -> None:
         """Keep the GET stream of this session. Runs until cancelled."""
@@ -353,6 +355,7 @@ class HttpTransport:
         await self._client.aclose()
 
     def _note_once(self, text: str) -> None:
+        text = one_line(starred(text, self.secrets))  # a server may have worded it
         if text not in self._notes:
             self._notes.append(text)
 

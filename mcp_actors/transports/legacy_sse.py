@@ -209,7 +209,7 @@ class SseTransport:
 
     def diagnostics(self) -> Diagnostics:
         """Describe the wire as it is now. No side effects, no secrets."""
-        return Diagnostics(endpoint=place_of(self._target.url), notes=tuple(self._notes))
+        return Diagnostics(notes=tuple(self._notes))
 
     async def _get(self, client: HttpClient) -> HttpAnswer:
         try:

@@ -157,7 +157,7 @@ class MemoryTransport:
 
     def diagnostics(self) -> Diagnostics:
         """Describe the wire. There is little to say."""
-        return Diagnostics(endpoint="memory")
+        return Diagnostics()
 
     async def _live(self, life: trio.CancelScope, link: MemoryLink) -> None:
         with life:

@@ -196,7 +196,6 @@ class StdioTransport:
             stderr_tail=self._stderr.tail() if self._said is None else self._said,
             noise_count=self._noise_count,
             noise_tail=self._noise.tail(),
-            endpoint=self._target.command,
             notes=self._notes,
         )
 

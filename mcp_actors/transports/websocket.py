@@ -189,7 +189,7 @@ class WebSocketTransport:
 
     def diagnostics(self) -> Diagnostics:
         """Describe the wire as it is now. No side effects, no secrets."""
-        return Diagnostics(endpoint=place_of(self._url), notes=tuple(self._notes))
+        return Diagnostics(notes=tuple(self._notes))
 
     # ── birth ────────────────────────────────────────────────────────────────────────────────────────────────────────
 

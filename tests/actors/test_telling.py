@@ -90,10 +90,19 @@ def test_the_capabilities_are_told_in_one_line(capabilities, told) -> None:
 @pytest.mark.parametrize("error", [trio.TooSlowError(), TransportBroken(reason="exited", stderr_tail=("why",))])
 def test_what_a_program_wrote_is_told_with_its_end(error: Exception) -> None:
     """Its standard error once, and what it printed on the wire: usage lines and banners say why (field 40)."""
-    text = describe_end(error, Diagnostics(stderr_tail=("why",), noise_tail=("usage: x",)), 30)
+    text = describe_end(error, Diagnostics(stderr_tail=("why",), noise_count=1, noise_tail=("usage: x",)), 30)
 
-    assert text is not None
     assert text.splitlines()[1:] == ["  | why", "  stdout: usage: x"]
+
+
+def test_what_was_let_pass_is_told_with_the_end() -> None:
+    """What a transport found odd may be why; of a flood of stray lines the number is told too (fault 9)."""
+    seen = Diagnostics(notes=("fell back to HTTP+SSE",), noise_count=66, noise_tail=("a", "b"))
+
+    text = describe_end(TransportBroken(reason="the stream ended"), seen, 30)
+
+    told = ["  note: fell back to HTTP+SSE", "  stdout: (64 lines before these)", "  stdout: a", "  stdout: b"]
+    assert text.splitlines()[1:] == told
 
 
 def test_an_unanswered_handshake_tells_what_came_instead() -> None:
