@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from mcp_actors.auth.messages import Purpose, WebRequest, text_in, texts_in
-from mcp_actors.auth.urls import canonical_resource, check_url, covers, is_same_origin, origin_of, place_of, same_issuer
+from mcp_actors.auth.urls import canonical_resource, check_url, covers, is_same_origin, place_of, same_issuer
 from mcp_actors.errors import AuthFailed, ConnectFailed
+from mcp_actors.origins import origin_of
 from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def discover(
         return Discovery(canonical_resource(server_url), server, server.scopes, is_configured=True)
     document = yield from _fetch_resource(server_url, announced)
     if document is None:
-        origin = origin_of(server_url)
+        origin = str(origin_of(server_url))
         _check_pin(origin, issuer)
         headers = (("MCP-Protocol-Version", revision),) if revision else ()
         found = yield from fetch_server(origin, headers)
@@ -158,7 +159,7 @@ def discover(
         _check_pin(next((each for each in issuers if same_issuer(each, issuer)), ", ".join(issuers)), issuer)
         issuers = (issuer,)
     if not issuers:
-        issuers = (origin_of(server_url),)
+        issuers = (str(origin_of(server_url)),)
     for each in issuers[:MAX_SERVERS]:
         found = yield from fetch_server(check_url(each, "the authorization server that the resource names"))
         if found is not None:

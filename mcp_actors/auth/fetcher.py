@@ -24,8 +24,9 @@ import trio
 from attrs import field
 
 from mcp_actors.auth.messages import WebAnswer, WebRequest
-from mcp_actors.auth.urls import check_url, host_of, is_loopback_host, place_of
+from mcp_actors.auth.urls import check_url, host_of, place_of
 from mcp_actors.errors import AuthFailed, ConnectFailed, ProtocolError, TransportError
+from mcp_actors.origins import is_loopback
 from mcp_actors.values import define
 
 if TYPE_CHECKING:
@@ -195,7 +196,7 @@ class SafeFetcher:
         if _is_literal(host):
             self._judge(url, [host], nearest)
             return (host,)
-        if is_loopback_host(host):  # whatever a resolver says: that name is this machine
+        if is_loopback(host):  # whatever a resolver says: that name is this machine
             self._judge(url, LOOPBACK_ADDRESSES, nearest)
             return LOOPBACK_ADDRESSES
         try:
@@ -229,7 +230,7 @@ class SafeFetcher:
             return Reach.LOOPBACK
         if self._nearness is None:
             host = host_of(self._server_url)
-            if is_loopback_host(host):
+            if is_loopback(host):
                 self._nearness = Reach.LOOPBACK
             elif _is_literal(host):
                 self._nearness = min(reach_of(host), Reach.PUBLIC)

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Final
 from attrs import field
 
 from mcp_actors.auth.messages import texts_in
-from mcp_actors.auth.urls import check_url, is_loopback_host
+from mcp_actors.auth.urls import check_url
 from mcp_actors.config.expand import expand
 from mcp_actors.config.settings import read_callback_port
 from mcp_actors.errors import AuthFailed, ConfigError
 from mcp_actors.jsontypes import Json  # noqa: TC001
+from mcp_actors.origins import is_loopback
 from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
@@ -190,5 +191,5 @@ def _check(options: AuthOptions, fault: Callable[[str, str], ConfigError]) -> No
         from urllib.parse import urlsplit
 
         parts = urlsplit(options.redirect_uri)
-        if parts.scheme != "http" or not is_loopback_host(parts.hostname or "") or parts.query or parts.fragment:
+        if parts.scheme != "http" or not is_loopback(parts.hostname or "") or parts.query or parts.fragment:
             raise fault("redirectUri", "must be an http URL on this machine, without query")

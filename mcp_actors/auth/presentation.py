@@ -16,7 +16,7 @@ from attrs import field
 
 from mcp_actors.auth.jwt import SigningKey
 from mcp_actors.auth.pkce import b64url
-from mcp_actors.auth.urls import origin_of
+from mcp_actors.origins import origin_of
 from mcp_actors.values import define, frozen
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mcp_actors.auth.messages import Sources
     from mcp_actors.auth.tokens import Tokens
     from mcp_actors.jsontypes import Json
+    from mcp_actors.origins import Origin
 
 __all__ = ["Bearer", "Dpop", "Presentation", "make_presentation"]
 
@@ -86,7 +87,7 @@ class Dpop:
     _key: SigningKey
     _sources: Sources = field(repr=False)
     # Maps origin -> newest nonce, oldest origin first; at most MAX_NONCES.
-    _nonces: dict[str, str] = field(factory=dict, repr=False)
+    _nonces: dict[Origin, str] = field(factory=dict, repr=False)
 
     def token_request(self, url: str) -> Headers:
         """A proof without a token."""

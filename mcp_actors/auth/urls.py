@@ -1,25 +1,24 @@
-"""Owns what this room asks of URLs: origin, what may be shown, the canonical resource, what covers what. Pure.
+"""Owns what this room asks of URLs: which may be used, the canonical resource, what covers what. Pure.
 
 What this is not: fetching them (`fetcher`), nor where metadata lies (`discovery`).
 """
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from typing import Final
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
+from mcp_actors import origins
 from mcp_actors.errors import AuthFailed
+from mcp_actors.origins import is_loopback, origin_of
 
 __all__ = [
     "canonical_resource",
     "check_url",
     "covers",
     "host_of",
-    "is_loopback_host",
     "is_same_origin",
-    "origin_of",
     "place_of",
     "same_issuer",
 ]
@@ -27,37 +26,12 @@ __all__ = [
 _WELL_KNOWN: Final = re.compile(
     r"/\.well-known/(?:oauth-protected-resource|oauth-authorization-server|openid-configuration)"
 )
-DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
 def place_of(url: str) -> str:
-    """Origin of `url`, and which well-known document it names: all that may be shown (S030). Never fails."""
-    try:
-        parts = urlsplit(url)
-        if not parts.netloc:
-            return f"{parts.scheme}:" if parts.scheme else "<relative URL>"
-        origin = _origin(parts)
-    except ValueError:
-        return "<unusable URL>"
-    document = _WELL_KNOWN.search(parts.path)
-    return origin + (document.group() if document else "")
-
-
-def origin_of(url: str) -> str:
-    """Scheme, host and port that is not the default one, in lower case, without a slash.
-
-    Raises:
-        ValueError: it is no URL.
-    """
-    return _origin(urlsplit(url))
-
-
-def _origin(parts: SplitResult) -> str:
-    host = (parts.hostname or "").lower()
-    host = f"[{host}]" if ":" in host else host
-    scheme = parts.scheme.lower()
-    port = parts.port
-    return f"{scheme}://{host}" + (f":{port}" if port is not None and port != DEFAULT_PORTS.get(scheme) else "")
+    """Origin of `url`, and which well-known document it names: all that may be shown here (S030). Never fails."""
+    document = _WELL_KNOWN.search(url)
+    return origins.place_of(url) + (document.group() if document else "")
 
 
 def is_same_origin(one: str, other: str) -> bool:
@@ -74,19 +48,6 @@ def host_of(url: str) -> str:
         return (urlsplit(url).hostname or "").rstrip(".").lower()
     except ValueError:
         return ""
-
-
-def is_loopback_host(host: str) -> bool:
-    """Whether `host`, a name or an address without brackets, is this machine."""
-    name = host.rstrip(".").lower()
-    if name == "localhost" or name.endswith(".localhost"):
-        return True
-    try:
-        address = ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    mapped = getattr(address, "ipv4_mapped", None)
-    return bool((mapped or address).is_loopback)
 
 
 def check_url(url: str, what: str) -> str:
@@ -107,7 +68,7 @@ def check_url(url: str, what: str) -> str:
     is_printable = url.isascii() and not any(char.isspace() or not char.isprintable() for char in url)
     if not host or not is_printable or parts.fragment or parts.username is not None or port == 0:
         raise AuthFailed(reason=f"{what} is no usable URL: {place_of(url) if is_printable else 'odd characters'}")
-    if parts.scheme == "https" or (parts.scheme == "http" and is_loopback_host(host)):
+    if parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host)):
         return url
     raise AuthFailed(reason=f"{what} must be an https URL, not {place_of(url)}")
 
@@ -118,8 +79,7 @@ def canonical_resource(server_url: str) -> str:
     Source:
         MCP, authorization, "Canonical Server URI"; D06.
     """
-    parts = urlsplit(server_url)
-    return _origin(parts) + parts.path.rstrip("/")
+    return f"{origin_of(server_url)}{urlsplit(server_url).path.rstrip('/')}"
 
 
 def covers(resource: str, server_url: str) -> bool:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from attrs import evolve, field
 
+from mcp_actors.origins import place_of
 from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ class StdioTarget:
 class RemoteTarget:
     """An endpoint to talk to. All values are expanded."""
 
-    url: str = field(repr=lambda url: repr(_origin(url)))
+    url: str = field(repr=lambda url: repr(place_of(url)))
     transport: TransportName = TransportName.HTTP
     headers: Mapping[str, str] = field(factory=dict, repr=False)
     # Shell command that prints more headers at every connect (S090).
@@ -278,12 +279,3 @@ class ServerSpec:
         times = [self.connect_timeout, self.call_timeout, self.request_timeout]
         rest = [self.era, self.restart, times, self.always_load, repr(self.restart_policy)]
         return hashlib.sha256(json.dumps([what, rest], ensure_ascii=False).encode()).hexdigest()
-
-
-def _origin(url: str) -> str:
-    """`url` without anything that may be secret; a repr never raises, so a malformed one shows as such."""
-    try:
-        parts = urlsplit(url)
-        return f"{parts.scheme}://{parts.hostname or ''}" + (f":{parts.port}" if parts.port else "")
-    except ValueError:
-        return "(malformed)"

@@ -10,11 +10,11 @@ Rule 3: the whole of it is shown, however long (S284).
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from typing import Final
 from urllib.parse import quote, urlsplit
 
+from mcp_actors.origins import address_of, is_loopback
 from mcp_actors.values import frozen
 
 __all__ = ["MAX_URL_CHARS", "JudgedUrl", "RefusedUrl", "judge_url"]
@@ -68,7 +68,7 @@ def judge_url(url: str) -> JudgedUrl | RefusedUrl:
         return RefusedUrl("only https URLs are opened")
     if not host or not url[len(scheme) :].startswith("://"):
         return RefusedUrl("the URL names no host")
-    if scheme == "http" and not _is_loopback(ascii_host):
+    if scheme == "http" and not is_loopback(ascii_host):
         return RefusedUrl("only https URLs are opened; http only to this machine")
     if not re.fullmatch(r"[a-z0-9._:-]+", ascii_host):
         return RefusedUrl("the URL has a host that is no host")
@@ -88,29 +88,14 @@ def _with_host(netloc: str, ascii_host: str) -> str:
     return f"{before}{at}{ascii_host}{colon}{port}"
 
 
-def _is_loopback(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    address = _address(host)
-    return address is not None and address.is_loopback
-
-
-def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    try:
-        return ipaddress.ip_address(host)
-    except ValueError:
-        return None
-
-
 def _warnings(host: str, *, has_credentials: bool, is_odd: bool) -> list[str]:
     found: list[str] = []
     if any(label.startswith("xn--") for label in host.split(".")):
         found.append("the host is written in international characters (xn--...): it may look like another one")
     if has_credentials:
         found.append(f"what stands before the @ is no host: this leads to {host}")
-    if not _is_loopback(host):
-        address = _address(host)
-        if address is not None:
+    if not is_loopback(host):
+        if address_of(host) is not None:
             found.append("the host is a bare address, not a name")
         elif re.fullmatch(r"(0x[0-9a-f]+|[0-9.]+)", host):
             found.append("the host is an address in disguise")

@@ -17,8 +17,8 @@ from mcp_actors.actors.lifecycle import ServerState
 from mcp_actors.config.sources import SourceReading, SourceText, Surroundings, read_source
 from mcp_actors.config.specs import RemoteTarget, Scope
 from mcp_actors.errors import ConfigError, McpActorsError, TransportError
+from mcp_actors.origins import place_of
 from mcp_actors.transports.http_client import HttpClient
-from mcp_actors.transports.redirects import place_of
 from mcp_actors.values import frozen
 
 if TYPE_CHECKING:

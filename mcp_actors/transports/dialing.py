@@ -16,10 +16,10 @@ from urllib.parse import unquote, urlsplit
 import trio
 
 from mcp_actors.errors import ConnectFailed
+from mcp_actors.origins import DEFAULT_PORTS, place_of
 from mcp_actors.transports.http_answer import BROKEN_ERRORS, explain
 from mcp_actors.transports.http_client import tls_context
-from mcp_actors.transports.proxies import DEFAULT_PORTS, proxy_for
-from mcp_actors.transports.redirects import place_of
+from mcp_actors.transports.proxies import proxy_for
 
 if TYPE_CHECKING:
     import ssl

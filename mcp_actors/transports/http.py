@@ -32,6 +32,7 @@ import trio
 
 from mcp_actors.config.specs import RemoteTarget
 from mcp_actors.errors import LocalProtocolError, McpActorsError, TransportClosed
+from mcp_actors.origins import place_of
 from mcp_actors.protocol.types import Era
 from mcp_actors.sent_secrets import starred
 from mcp_actors.shown import one_line
@@ -43,7 +44,6 @@ from mcp_actors.transports.http_exchange import EVENT_STREAM, JSON, is_success, 
 from mcp_actors.transports.http_headers import SESSION_HEADER, fixed_headers
 from mcp_actors.transports.http_resume import Resuming, resume
 from mcp_actors.transports.http_stream import PushStream, Reopening
-from mcp_actors.transports.redirects import place_of
 from mcp_actors.values import define
 
 if TYPE_CHECKING:

@@ -28,10 +28,11 @@ from urllib.parse import unquote, urlsplit
 import trio
 
 from mcp_actors.errors import ConnectFailed, TransportBroken
+from mcp_actors.origins import place_of
 from mcp_actors.sent_secrets import SentSecrets, starred
 from mcp_actors.transports.http_answer import BROKEN_ERRORS, HttpAnswer, explain
 from mcp_actors.transports.proxies import proxy_for
-from mcp_actors.transports.redirects import REDIRECTS, place_of, redirected
+from mcp_actors.transports.redirects import REDIRECTS, redirected
 from mcp_actors.transports.tls import TlsChoice
 from mcp_actors.values import define
 

@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from mcp_actors.errors import RemoteProtocolError, TransportBroken
+from mcp_actors.origins import place_of
 from mcp_actors.protocol.sse import SseParser
 from mcp_actors.protocol.types import Refusal
 from mcp_actors.transports.base import Turn
-from mcp_actors.transports.redirects import place_of
 
 if TYPE_CHECKING:
     from mcp_actors.protocol.types import Frame

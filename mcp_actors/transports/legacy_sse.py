@@ -40,6 +40,7 @@ from mcp_actors.errors import (
     TransportClosed,
     TransportError,
 )
+from mcp_actors.origins import origin_of, place_of
 from mcp_actors.protocol.jsonrpc import ABSENT, decode_envelope
 from mcp_actors.protocol.refusals import read_refusal
 from mcp_actors.protocol.sse import SseParser
@@ -50,7 +51,6 @@ from mcp_actors.transports.carried_headers import REFUSALS, CarriedHeaders
 from mcp_actors.transports.http_client import HttpClient
 from mcp_actors.transports.http_exchange import EVENT_STREAM, JSON, is_success, refusal_of
 from mcp_actors.transports.http_headers import fixed_headers
-from mcp_actors.transports.redirects import origin_of, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

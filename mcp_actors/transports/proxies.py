@@ -13,23 +13,12 @@ import ipaddress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from mcp_actors.origins import DEFAULT_PORTS, address_of, is_loopback
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["is_loopback", "proxy_for"]
-
-DEFAULT_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
-
-
-def is_loopback(host: str) -> bool:
-    """Whether `host`, a name or an address without brackets, is this machine."""
-    name = host.rstrip(".").lower()
-    if name == "localhost" or name.endswith(".localhost"):
-        return True
-    address = _address(name)
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
-        return address.ipv4_mapped.is_loopback
-    return address is not None and address.is_loopback
+__all__ = ["proxy_for"]
 
 
 def proxy_for(url: str, environ: Mapping[str, str]) -> str | None:
@@ -76,8 +65,8 @@ def _spares(rule: str, host: str, port: int) -> bool:
     if rule_port is not None and rule_port != port:
         return False
     name = name.removeprefix("*").strip(".")
-    if _address(name) is not None or _address(host) is not None:
-        return _address(name) == _address(host)
+    if address_of(name) is not None or address_of(host) is not None:
+        return address_of(name) == address_of(host)
     return bool(name) and (host == name or host.endswith(f".{name}"))
 
 
@@ -93,15 +82,8 @@ def _split_port(rule: str) -> tuple[str, int | None]:
 
 
 def _in_network(rule: str, host: str) -> bool:
-    address = _address(host)
+    address = address_of(host)
     try:
         return address is not None and address in ipaddress.ip_network(rule, strict=False)
     except ValueError:
         return False
-
-
-def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    try:
-        return ipaddress.ip_address(text.strip("[]"))
-    except ValueError:
-        return None

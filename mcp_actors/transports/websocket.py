@@ -38,6 +38,7 @@ from mcp_actors.errors import (
     TransportError,
 )
 from mcp_actors.groups import causes, leaves
+from mcp_actors.origins import place_of
 from mcp_actors.sent_secrets import of_request, starred
 from mcp_actors.shown import one_line
 from mcp_actors.transports.base import Diagnostics
@@ -45,7 +46,6 @@ from mcp_actors.transports.carried_headers import CarriedHeaders
 from mcp_actors.transports.close_codes import ABNORMAL, NORMAL, UNSUPPORTED_DATA, describe_close
 from mcp_actors.transports.dialing import Dial, dial
 from mcp_actors.transports.http_headers import user_headers
-from mcp_actors.transports.redirects import place_of
 from mcp_actors.transports.watched_stream import WatchedStream
 from mcp_actors.transports.websocket_handshake import read_head, refused, split_host
 

@@ -12,11 +12,11 @@ import trio.testing
 from mcp_actors.config.settings import Settings
 from mcp_actors.config.specs import RemoteTarget, ServerSpec
 from mcp_actors.errors import ConfigError, ConnectFailed, TransportBroken, TransportClosed
+from mcp_actors.origins import place_of
 from mcp_actors.protocol.types import Era, Frame, ServerInfo
 from mcp_actors.transports.http import HttpTransport
 from mcp_actors.transports.http_headers import user_headers
 from mcp_actors.transports.http_stream import Reopening
-from mcp_actors.transports.redirects import place_of
 from tests.transports.http_peer import CUT, HOLD, Reply, event, json_reply, open_peer, sse_reply
 from tests.transports.rig import Rig
 

@@ -17,8 +17,8 @@ from mcp_actors.errors import ConnectFailed, RemoteProtocolError, TransportBroke
 from mcp_actors.transports import http_client
 from mcp_actors.transports.http_answer import explain
 from mcp_actors.transports.http_client import HttpClient
-from mcp_actors.transports.proxies import is_loopback, proxy_for
-from mcp_actors.transports.redirects import place_of, redirected
+from mcp_actors.transports.proxies import proxy_for
+from mcp_actors.transports.redirects import redirected
 from tests.transports.http_peer import HOLD, Reply, json_reply, open_peer
 
 OK = json_reply(b"{}")
@@ -272,12 +272,6 @@ def test_proxy_for(url, environ, expected):
     assert expected == proxy_for(url, environ)
 
 
-@pytest.mark.parametrize("host", ["", "example.com", "128.0.0.1", "::2", "notlocalhost"])
-def test_is_loopback_not(host):
-    """Other hosts are not this machine."""
-    assert not is_loopback(host)
-
-
 async def test_proxy_used():
     """A request to a remote http server goes to the proxy with the whole URL, one to loopback does not (fault 49)."""
     async with open_peer(lambda asked: OK) as proxy, open_peer(lambda asked: OK) as peer:
@@ -502,22 +496,6 @@ async def test_auth_flow_raises(library):
 
 
 # ── words ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("https://me:secret@h:8443/mcp?key=secret#x", "https://h:8443"),
-        ("http://[::1]:80/", "http://[::1]:80"),
-        ("http://h:99999/mcp", "http://h"),
-        ("https://h", "https://h"),
-        ("http://h\x1bc/m", "http://h\ufffdc"),
-        ("https://" + "x" * 1000, "https://" + "x" * 292 + "..."),
-    ],
-)
-def test_place_of(url, expected):
-    """Only the origin of a URL is shown: keys stand in paths as well (S030)."""
-    assert expected == place_of(url)
 
 
 @pytest.mark.parametrize(
