@@ -1,21 +1,21 @@
 """Owns what the verbs that list have in common: whom they ask, how they wait, what they say of the missing.
 
-What this is not: what is listed, and how that looks.
+What this is not: what is listed, and what is said of each; a `ListVerb` is told that.
 
-Rule 1: heavy imports stand inside functions (``--help`` stays fast).
+Rule 1: heavy imports stand inside functions (``--help`` stays fast); attrs is one.
 """
 
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from mcp_actors.cli import exits, output
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 
     from mcp_actors.cli.fleet import Plan
     from mcp_actors.cli.options import GlobalOptions
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mcp_actors.fleet.server import Server
     from mcp_actors.jsontypes import JsonObject
 
-__all__ = ["add_server", "each_of", "is_over", "miss", "row_of", "run_listing", "settled_fleet"]
+__all__ = ["ListVerb", "Part", "add_server", "is_over", "miss", "row_of", "run_listing", "settled_fleet"]
 
 T = TypeVar("T")
 
@@ -58,25 +58,67 @@ async def settled_fleet(plan: Plan) -> AsyncIterator[Runtime]:
         yield runtime
 
 
-async def each_of(servers: Iterable[Server], ask: Callable[[Server], Awaitable[Iterable[T]]]) -> tuple[list[T], int]:
-    """Ask the connected ones in turn.
+class Part(NamedTuple, Generic[T]):
+    """One kind of what a verb lists."""
 
-    Returns:
-        What they said, in order, and the exit code: one that failed is told of and hides no other's answer.
-    """
-    from mcp_actors.errors import McpActorsError
+    # Its key of the JSON object.
+    key: str
+    # Asks one connected server for what it offers.
+    fetch: Callable[[Server], Awaitable[Iterable[T]]]
+    # The cells of one in the table, as long as they may be.
+    cells: Callable[[T], Sequence[str]]
+    # One for machines.
+    row: Callable[[T], JsonObject]
 
-    found: list[T] = []
-    code = exits.OK
-    for server in servers:
-        if not server.status.is_connected:
-            continue
-        try:
-            found += await ask(server)
-        except McpActorsError as error:
-            output.note(str(error))
-            code = exits.FAILED
-    return found, code
+    async def fetch_all(self, servers: Iterable[Server]) -> tuple[list[T], int]:
+        """Ask the connected ones in turn.
+
+        Returns:
+            What they said, in order, and the exit code: one that failed is told of and hides no other's answer.
+        """
+        from mcp_actors.errors import McpActorsError
+
+        found: list[T] = []
+        code = exits.OK
+        for server in servers:
+            if not server.status.is_connected:
+                continue
+            try:
+                found += await self.fetch(server)
+            except McpActorsError as error:
+                output.note(str(error))
+                code = exits.FAILED
+        return found, code
+
+
+class ListVerb(NamedTuple, Generic[T]):
+    """A verb that lists what servers offer, as a table or for machines."""
+
+    # What is listed: the verb's own name.
+    what: str
+    # In the order of the table: the first, and each other one where the option of its key was given.
+    parts: Sequence[Part[T]]
+
+    def run(self, shared: GlobalOptions, own: argparse.Namespace) -> int:
+        """List; 0 when every enabled server that was asked is connected, and answered."""
+        return run_listing(shared, own, self._list)
+
+    async def _list(self, plan: Plan, own: argparse.Namespace) -> int:
+        from mcp_actors.cli.render import clean_line, columns, json_text
+
+        parts = [part for part in self.parts if part is self.parts[0] or getattr(own, part.key)]
+        async with settled_fleet(plan) as runtime:
+            servers = [runtime.server(name) for name in plan.names]
+            code = miss(runtime, plan, own.server)
+            if is_over(own, code):
+                return code
+            found = [(part, *await part.fetch_all(servers)) for part in parts]
+        if own.json:
+            output.emit(json_text({part.key: [part.row(each) for each in items] for part, items, _ in found}))
+        else:
+            rows = [[clean_line(cell) for cell in part.cells(each)] for part, items, _ in found for each in items]
+            output.emit("\n".join(columns(rows)) if rows else f"no {self.what}")
+        return next((failed for _, _, failed in found if failed), code)
 
 
 def miss(runtime: Runtime, plan: Plan, asked: str | None) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from mcp_actors.cli import arguments, exits, output
 from mcp_actors.cli.exits import Refused, UsageError
+from mcp_actors.cli.listing import ListVerb, Part, add_server, row_of
 
 if TYPE_CHECKING:
     import argparse
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     from mcp_actors.cli.fleet import Plan
     from mcp_actors.cli.options import GlobalOptions
+    from mcp_actors.fleet.server import Server
+    from mcp_actors.jsontypes import JsonObject
     from mcp_actors.tools.items import Prompt
 
 __all__ = ["configure_prompt", "configure_prompts", "run_prompt", "run_prompts"]
@@ -29,37 +32,25 @@ __all__ = ["configure_prompt", "configure_prompts", "run_prompt", "run_prompts"]
 
 def configure_prompts(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``prompts``."""
-    from mcp_actors.cli.listing import add_server
-
     add_server(parser, "prompts")
 
 
-def run_prompts(shared: GlobalOptions, own: argparse.Namespace) -> int:
-    """List prompts; 0 when every enabled server that was asked is connected."""
-    from mcp_actors.cli.listing import run_listing
-
-    return run_listing(shared, own, _prompts)
+async def _offered(server: Server) -> Sequence[Prompt]:
+    return server.prompts
 
 
-async def _prompts(plan: Plan, own: argparse.Namespace) -> int:
-    from mcp_actors.cli import render
-    from mcp_actors.cli.listing import is_over, miss, row_of, settled_fleet
+def _cells(prompt: Prompt) -> Sequence[str]:
+    from mcp_actors.cli.render import clean_line
     from mcp_actors.tools.mentions import usage_of
 
-    async with settled_fleet(plan) as runtime:
-        prompts = [prompt for name in plan.names for prompt in runtime.server(name).prompts]
-        code = miss(runtime, plan, own.server)
-        if is_over(own, code):
-            return code
-    if own.json:
-        shown = [row_of(each.definition, command=f"/{each.callable_name}", server=each.server) for each in prompts]
-        output.emit(render.json_text({"prompts": shown}))
-    elif not prompts:
-        output.emit("no prompts")
-    else:
-        rows = [[render.clean_line(usage_of(each)), render.clean_line(each.description, 100)] for each in prompts]
-        output.emit("\n".join(render.columns(rows)))
-    return code
+    return usage_of(prompt), clean_line(prompt.description, 100)
+
+
+def _row(prompt: Prompt) -> JsonObject:
+    return row_of(prompt.definition, command=f"/{prompt.callable_name}", server=prompt.server)
+
+
+run_prompts = ListVerb("prompts", [Part("prompts", _offered, _cells, _row)]).run
 
 
 # ── prompt ───────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from mcp_actors.cli import exits, output
 from mcp_actors.cli.exits import UsageError
+from mcp_actors.cli.listing import ListVerb, Part, add_server, row_of
 
 if TYPE_CHECKING:
     import argparse
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from mcp_actors.cli.fleet import Plan
     from mcp_actors.cli.options import GlobalOptions
     from mcp_actors.fleet.running import Runtime
-    from mcp_actors.jsontypes import Json
+    from mcp_actors.fleet.server import Server
+    from mcp_actors.jsontypes import JsonObject
     from mcp_actors.tools.items import Resource, ResourceTemplate
 
 __all__ = ["configure_read", "configure_resources", "run_read", "run_resources"]
@@ -31,50 +33,35 @@ __all__ = ["configure_read", "configure_resources", "run_read", "run_resources"]
 
 def configure_resources(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``resources``."""
-    from mcp_actors.cli.listing import add_server
-
     add_server(parser, "resources")
-    parser.add_argument("--templates", action="store_true", help="list the patterns of URIs as well")
+    parser.add_argument(
+        "--templates", dest="resourceTemplates", action="store_true", help="list the patterns of URIs as well"
+    )
 
 
-def run_resources(shared: GlobalOptions, own: argparse.Namespace) -> int:
-    """List resources; 0 when every enabled server that was asked is connected."""
-    from mcp_actors.cli.listing import run_listing
-
-    return run_listing(shared, own, _resources)
+async def _resources(server: Server) -> Sequence[Resource | ResourceTemplate]:
+    return server.resources
 
 
-async def _resources(plan: Plan, own: argparse.Namespace) -> int:
-    from mcp_actors.cli import render
-    from mcp_actors.cli.listing import each_of, is_over, miss, row_of, settled_fleet
-
-    async with settled_fleet(plan) as runtime:
-        servers = [runtime.server(name) for name in plan.names]
-        resources = [resource for server in servers for resource in server.resources]
-        code = miss(runtime, plan, own.server)
-        if is_over(own, code):
-            return code
-        templates, failed = await each_of(servers if own.templates else (), lambda server: server.templates())
-    if own.json:
-        shown: dict[str, Json] = {"resources": [row_of(each.definition, server=each.server) for each in resources]}
-        if own.templates:
-            shown["resourceTemplates"] = [row_of(each.definition, server=each.server) for each in templates]
-        output.emit(render.json_text(shown))
-    else:
-        output.emit(_table(resources, templates))
-    return failed or code
+async def _templates(server: Server) -> Sequence[Resource | ResourceTemplate]:
+    return await server.templates()
 
 
-def _table(resources: Sequence[Resource], templates: Sequence[ResourceTemplate]) -> str:
-    from mcp_actors.cli.render import clean_line, columns
+def _cells(item: Resource | ResourceTemplate) -> Sequence[str]:
+    from mcp_actors.tools.items import Resource
 
-    rows = [
-        (resource.server, resource.shown_key, resource.mime_type or "-", resource.shown_name) for resource in resources
-    ]
-    rows += [(template.server, template.shown_key, "(template)", template.shown_name) for template in templates]
-    if not rows:
-        return "no resources"
-    return "\n".join(columns([[clean_line(cell) for cell in row] for row in rows]))
+    kind = (item.mime_type or "-") if isinstance(item, Resource) else "(template)"
+    return item.server, item.shown_key, kind, item.shown_name
+
+
+def _row(item: Resource | ResourceTemplate) -> JsonObject:
+    return row_of(item.definition, server=item.server)
+
+
+run_resources = ListVerb(
+    "resources",
+    [Part("resources", _resources, _cells, _row), Part("resourceTemplates", _templates, _cells, _row)],
+).run
 
 
 # ── read ─────────────────────────────────────────────────────────────────────────────────────────────────────────────

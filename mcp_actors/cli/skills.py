@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from mcp_actors.cli import exits, output
 from mcp_actors.cli.exits import Refused
+from mcp_actors.cli.listing import ListVerb, Part, add_server, row_of
 
 if TYPE_CHECKING:
     import argparse
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from mcp_actors.cli.fleet import Plan
     from mcp_actors.cli.options import GlobalOptions
     from mcp_actors.fleet.server import Server
+    from mcp_actors.jsontypes import JsonObject
     from mcp_actors.tools.skills import Skill
 
 __all__ = ["configure_skill", "configure_skills", "run_skill", "run_skills"]
@@ -30,48 +32,30 @@ __all__ = ["configure_skill", "configure_skills", "run_skill", "run_skills"]
 
 def configure_skills(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``skills``."""
-    from mcp_actors.cli.listing import add_server
-
     add_server(parser, "skills")
 
 
-def run_skills(shared: GlobalOptions, own: argparse.Namespace) -> int:
-    """List skills; 0 when every enabled server that was asked is connected."""
-    from mcp_actors.cli.listing import run_listing
-
-    return run_listing(shared, own, _skills)
+async def _listed(server: Server) -> Sequence[Skill]:
+    return await server.skills()
 
 
-async def _skills(plan: Plan, own: argparse.Namespace) -> int:
-    from mcp_actors.cli import render
-    from mcp_actors.cli.listing import each_of, is_over, miss, row_of, settled_fleet
+def _cells(skill: Skill) -> Sequence[str]:
+    from mcp_actors.cli.render import clean_line
 
-    async with settled_fleet(plan) as runtime:
-        code = miss(runtime, plan, own.server)
-        if is_over(own, code):
-            return code
-        found, failed = await each_of(map(runtime.server, plan.names), lambda server: server.skills())
-    if own.json:
-        rows = [row_of(skill.definition, server=skill.server) for skill in found]
-        output.emit(render.json_text({"skills": rows}))
-    else:
-        output.emit(_table(found))
-    return failed or code
-
-
-def _table(skills: Sequence[Skill]) -> str:
-    from mcp_actors.cli.render import clean_line, columns
-
-    if not skills:
-        return "no skills"
-    rows = [(skill.server, skill.shown_key, _size(skill), clean_line(skill.description, 100)) for skill in skills]
-    return "\n".join(columns([[clean_line(cell) for cell in row] for row in rows]))
+    return skill.server, skill.shown_key, _size(skill), clean_line(skill.description, 100)
 
 
 def _size(skill: Skill) -> str:
     if skill.files is None:
         return "not verifiable"
     return f"{len(skill.files)} file{'' if len(skill.files) == 1 else 's'}, {skill.total_bytes} bytes"
+
+
+def _row(skill: Skill) -> JsonObject:
+    return row_of(skill.definition, server=skill.server)
+
+
+run_skills = ListVerb("skills", [Part("skills", _listed, _cells, _row)]).run
 
 
 # ── skill ────────────────────────────────────────────────────────────────────────────────────────────────────────────
