@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 
 from mcp_actors.cli.exits import UsageError
+from mcp_actors.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -161,12 +162,6 @@ def _merge(before: argparse.Namespace, after: argparse.Namespace, environ: Mappi
     )
 
 
-def _version() -> str:
-    from importlib.metadata import version
-
-    return f"mcp-actors {version('mcp-actors')}"
-
-
 def parse(arguments: Sequence[str], *, environ: Mapping[str, str] = os.environ) -> Words:
     """Understand a command line.
 
@@ -181,7 +176,7 @@ def parse(arguments: Sequence[str], *, environ: Mapping[str, str] = os.environ) 
     top = _top_parser()
     before = top.parse_args(arguments)
     if before.version:
-        print(_version())
+        print(f"mcp-actors {VERSION}")
         raise SystemExit(0)
     if before.verb is None:
         raise UsageError(f"name a verb\n\n{top.format_help().strip()}")

@@ -14,6 +14,7 @@ from mcp_actors.protocol.outbound import Composer, compose_initialize
 from mcp_actors.protocol.recovery import SessionExpiry
 from mcp_actors.protocol.revisions import REVISIONS
 from mcp_actors.values import frozen
+from mcp_actors.version import VERSION
 
 if TYPE_CHECKING:
     from mcp_actors.jsontypes import JsonObject
@@ -34,7 +35,7 @@ class SessionState(enum.StrEnum):
 
 
 def _own_name() -> JsonObject:
-    return {"name": "mcp-actors", "version": "0.1.0"}
+    return {"name": "mcp-actors", "version": VERSION}
 
 
 @frozen
