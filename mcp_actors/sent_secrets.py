@@ -51,13 +51,11 @@ _OPEN_HEADERS: Final = re.compile(
     r"trace(parent|state)|user-agent"
 )
 # Fields of the forms that authorization servers are sent that are no secret.
-_OPEN_FIELDS: Final = frozenset(
-    {
-        *("grant_type", "client_id", "redirect_uri", "resource", "scope", "audience", "token_type_hint"),
-        *("requested_token_type", "subject_token_type", "client_assertion_type"),
-        *("response_type", "code_challenge_method", "prompt"),
-    }
-)
+_OPEN_FIELDS: Final = frozenset({
+    "grant_type", "client_id", "redirect_uri", "resource", "scope", "audience", "token_type_hint",
+    "requested_token_type", "subject_token_type", "client_assertion_type",
+    "response_type", "code_challenge_method", "prompt",
+})  # fmt: skip
 # Parts of an error that may hold a stranger's words: a text, or what holds texts.
 _QUOTING: Final = ("reason", "said", "message", "remedy", "data", "supported")
 # What nests deeper in one of them is not looked through, and not told.
@@ -67,24 +65,10 @@ MAX_VALUES: Final = 16
 # Looks the same in a URL, in JSON and in HTML.
 _PLAIN: Final = re.compile(r"[\w.~-]*", re.ASCII)
 # A part of a variable's name, between underscores, that makes it a credential (S090).
-CREDENTIAL_PARTS: Final = frozenset(
-    {
-        *(
-            "TOKEN",
-            "SECRET",
-            "PASSWORD",
-            "PASSWD",
-            "PASSPHRASE",
-            "KEY",
-            "AUTH",
-            "AUTHORIZATION",
-            "COOKIE",
-            "PAT",
-            "DSN",
-        ),
-        *("CREDENTIAL", "CREDENTIALS"),
-    }
-)
+CREDENTIAL_PARTS: Final = frozenset({
+    "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "KEY", "AUTH", "AUTHORIZATION", "COOKIE", "PAT", "DSN",
+    "CREDENTIAL", "CREDENTIALS",
+})  # fmt: skip
 # An option or a header with its value in one word; no URL.
 _NAMED: Final = re.compile(r"(-{0,2}[A-Za-z][\w.-]*)(?:=|:\s*)(?!//)(.+)", re.DOTALL)
 # What options end in that say where a credential lies.

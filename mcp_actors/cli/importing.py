@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 __all__ = ["configure_import", "entry_of", "place_entries", "run_import"]
 
 FORMAT_NAMES: Final = (
-    *("claude-desktop", "claude-code", "cursor", "vscode"),
-    *("codex", "gemini", "opencode", "mcporter"),
-)
+    "claude-desktop", "claude-code", "cursor", "vscode",
+    "codex", "gemini", "opencode", "mcporter",
+)  # fmt: skip
 # What the reading put in the place of a file's content: it cannot be written down.
 _SLOT: Final = re.compile(r"\$\{file\.\d+\}")
 _BROUGHT: Final = "{path} belongs to the project: take it over with -s project, or name it with --path"

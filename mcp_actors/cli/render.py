@@ -52,9 +52,9 @@ _STATE_COLOURS: Final[Mapping[str, str]] = {
 MAX_DESCRIPTION_CHARS: Final = 100
 # The documented keys of a row of ``list --json``, in order.
 ROW_KEYS: Final = (
-    *("name", "state", "reason", "phase", "transport", "scope", "era", "revision"),
-    *("tools", "resources", "prompts", "pid", "error", "elapsed_ms", "warnings"),
-)
+    "name", "state", "reason", "phase", "transport", "scope", "era", "revision",
+    "tools", "resources", "prompts", "pid", "error", "elapsed_ms", "warnings",
+)  # fmt: skip
 # Warnings of one server that are told to a person; the rest is counted.
 MAX_WARNINGS: Final = 5
 

@@ -27,12 +27,12 @@ BLOCKS: Final[Mapping[str, frozenset[str]]] = {
     "restart": frozenset(RESTART_FIELDS),
     "oauth": frozenset(
         {
-            *("clientId", "clientSecret", "clientMetadataUrl", "redirectUri", "callbackPort", "authServerMetadataUrl"),
-            *("issuer", "tokenEndpointAuthMethod", "privateKey", "privateKeyFile", "signingAlgorithm", "assertionFile"),
-            *("allowMissingPkce", "allowPrivateNetwork", "grant", "dpop", "xaa", "scopes"),
+            "clientId", "clientSecret", "clientMetadataUrl", "redirectUri", "callbackPort", "authServerMetadataUrl",
+            "issuer", "tokenEndpointAuthMethod", "privateKey", "privateKeyFile", "signingAlgorithm", "assertionFile",
+            "allowMissingPkce", "allowPrivateNetwork", "grant", "dpop", "xaa", "scopes",
         }
     ),
-}
+}  # fmt: skip
 # As alike as arg and args; alwaysAllow of other programs is less like alwaysLoad.
 SLIP_LIKENESS: Final = 0.85
 

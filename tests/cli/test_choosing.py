@@ -79,14 +79,14 @@ class Terminal:
 # ── nothing runs unasked ─────────────────────────────────────────────────────────────────────────────────────────────
 
 LOOKING = [
-    *("list", "list --json", "tools", "tools touch", "get touch", "call touch.x"),
-    *("doctor", "doctor --json", "why touch", "why touch --connect"),
-]
+    "list", "list --json", "tools", "tools touch", "get touch", "call touch.x",
+    "doctor", "doctor --json", "why touch", "why touch --connect",
+]  # fmt: skip
 CHANGING = [
-    *("approve", "approve touch", "enable touch", "disable touch", "reset-project-choices"),
-    *("add -s project other x", "add -s user touch x --dry-run", "remove -s project touch --dry-run"),
-    *("add-json -s local j {}", "import cursor -s project"),
-]
+    "approve", "approve touch", "enable touch", "disable touch", "reset-project-choices",
+    "add -s project other x", "add -s user touch x --dry-run", "remove -s project touch --dry-run",
+    "add-json -s local j {}", "import cursor -s project",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("line", [*LOOKING, *CHANGING])

@@ -13,9 +13,9 @@ from mcp_actors.testing.synthetic import synthetic_server
 from tests.cli.command import PATIENCE, argv, config, environment, is_alive, run, server, shell, spawn
 
 KEYS = [
-    *("name", "state", "reason", "phase", "transport", "scope", "era", "revision"),
-    *("tools", "resources", "prompts", "pid", "error", "elapsed_ms", "warnings"),
-]
+    "name", "state", "reason", "phase", "transport", "scope", "era", "revision",
+    "tools", "resources", "prompts", "pid", "error", "elapsed_ms", "warnings",
+]  # fmt: skip
 pytestmark = pytest.mark.slow
 GOOD = server(program="clock", era="legacy")
 DICE = server(program="dice")

@@ -12,9 +12,9 @@ from mcp_actors.tools.catalog import tools_from_items
 from mcp_actors.tools.results import ToolResult
 
 KEYS = [
-    *("name", "state", "reason", "phase", "transport", "scope", "era", "revision"),
-    *("tools", "resources", "prompts", "pid", "error", "elapsed_ms", "warnings"),
-]
+    "name", "state", "reason", "phase", "transport", "scope", "era", "revision",
+    "tools", "resources", "prompts", "pid", "error", "elapsed_ms", "warnings",
+]  # fmt: skip
 
 
 FAILED = ServerState.FAILED
