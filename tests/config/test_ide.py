@@ -53,10 +53,12 @@ def test_the_name_of_the_file_is_a_port(port: str) -> None:
     assert parse(FULL, port) is None
 
 
-@given(st.binary(max_size=60))
+@given(st.binary(max_size=60) | st.binary(max_size=30).map(lambda data: b'{"workspaceFolders":["/a%s"]}' % data))
 def test_no_bytes_raise(data: bytes) -> None:
-    """They are another program's files."""
-    parse_lock(data, "f", "1")
+    """They are another program's files: each is an editor with whole folders, or none."""
+    lock = parse_lock(data, "f", "1")
+
+    assert lock is None or (lock.port == 1 and all(folder.startswith("/") for folder in lock.folders))
 
 
 @pytest.mark.parametrize(

@@ -177,6 +177,7 @@ def test_what_is_no_value_is_explained(item, typed):
 
 @given(st.text(max_size=40))
 def test_reading_never_raises(typed):
-    """Whatever is typed into whatever field is read or explained."""
+    """Whatever is typed into whatever field is read as a value that the field takes, or explained."""
     for item in (text(), text(format="date-time"), text(format="uri"), number(INTEGER), number(), PRIORITY, TAGS):
-        read_text(item, typed)
+        found = read_text(item, typed)
+        assert found.problem if isinstance(found, NotRead) else check_value(item, found) is None

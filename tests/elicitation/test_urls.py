@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -102,6 +104,10 @@ def test_what_is_shown_is_plain(url):
 
 @given(st.text(max_size=60))
 def test_judging_never_raises(url):
-    """Any text is judged."""
-    judge_url(url)
-    judge_url("https://" + url)
+    """Any text is judged: it may be opened as ASCII that leads where it says, or is refused for a reason."""
+    for text in (url, "https://" + url):
+        judged = judge_url(text)
+        if isinstance(judged, JudgedUrl):
+            assert (judged.text.isascii(), judged.host) == (True, urlsplit(judged.text).hostname)
+        else:
+            assert judged.reason

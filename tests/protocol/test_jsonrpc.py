@@ -233,9 +233,11 @@ def test_what_is_no_array_has_no_items(raw):
             jsonrpc.decode_page(page, "tools")
 
 
-@given(st.binary())
+@given(st.binary() | st.text('[]{}":,1a').map(str.encode))
 def test_decoding_any_bytes_returns_or_says_whose_fault(raw):
-    """No bytes make a decoder raise anything but the peer's fault (rule 1)."""
-    for read in (*READERS, jsonrpc.split_batch):
+    """No bytes make a decoder raise anything but the peer's fault, or return another type than its own (rule 1)."""
+    json_types = dict | list | str | int | float | None
+    types = (json_types, dict, jsonrpc.Envelope, dict, tuple, list | None)
+    for read, kind in zip((*READERS, jsonrpc.split_batch), types, strict=True):
         with contextlib.suppress(RemoteProtocolError):
-            read(raw)
+            assert isinstance(read(raw), kind)

@@ -157,10 +157,14 @@ async def test_fault_5_send_that_meets_the_exit() -> None:
 
 async def test_fault_6_attempts_do_not_pile_up() -> None:
     """When an attempt has been cancelled its whole tree is gone, so the next one is alone."""
+    alive = []
     for _ in range(5):
         with trio.fail_after(10), nobody_left():
-            async with opened(make("server.py", "stubborn")):
-                pass
+            others = set(our_children())
+            async with opened(make("server.py", "stubborn")) as wire:
+                alive.append([pid == wire.pid for pid in our_children() if pid not in others])
+
+    assert alive == [[True]] * 5
 
 
 async def test_fault_7_stderr_never_stalls_the_child() -> None:
@@ -342,11 +346,17 @@ async def test_fault_18_child_that_writes_while_it_is_stopped() -> None:
 
 
 async def test_fault_94_cancelled_while_a_child_ignores_signals() -> None:
-    """A deadline around the connection does not cut the stop short."""
+    """A scope around the connection that is cancelled does not cut the stop short."""
+    transport = make("server.py", "stubborn", settings=SHORT)
     with trio.fail_after(10), nobody_left():
-        with trio.move_on_after(0.05):
-            async with opened(make("server.py", "stubborn", settings=SHORT)):
+        with trio.CancelScope() as around:
+            async with opened(transport) as wire:
+                await wire.sink.wait_for(1)
+                around.cancel()
                 await trio.sleep_forever()
+
+    assert around.cancelled_caught
+    assert transport.diagnostics().exit_status == -signal.SIGKILL
 
 
 async def test_fault_101_child_sees_no_secret_of_its_host() -> None:

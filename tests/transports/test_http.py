@@ -171,6 +171,8 @@ async def test_first_byte_before_the_answer():
         await rig.sink.until(lambda sink: sink.begun)
         calls.cancel_scope.cancel()
 
+    assert [frame.request_id for frame in rig.sink.begun] == [1]
+
 
 REFUSED = {
     "html": (Reply(200, [("Content-Type", "Text/HTML; charset=x")], [b"<h1>Sign in</h1>"]), 200, "text/html"),

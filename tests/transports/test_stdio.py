@@ -316,13 +316,17 @@ async def test_cancel_sweep_leaves_no_child(mode) -> None:
 @pytest.mark.parametrize("moment", ["spawned", "ready"])
 async def test_interrupted_start_leaves_no_child(moment) -> None:
     """A scope that is already cancelled spawns nothing; one cancelled at the start leaves nothing."""
+    transport = make("server.py", "stubborn")
     with nobody_left():
         with trio.CancelScope() as scope:
             if moment == "spawned":
                 scope.cancel()
             async with trio.open_nursery() as nursery:
-                await nursery.start(partial(make("server.py", "stubborn").run, Sink()))
+                await nursery.start(partial(transport.run, Sink()))
                 scope.cancel()
+
+    assert scope.cancelled_caught
+    assert (transport.diagnostics().exit_status is None) is (moment == "spawned")
 
 
 async def test_outer_shield_is_not_needed() -> None:
