@@ -159,6 +159,7 @@ async def fleet(site, state_dir, *more, prompter=None, **block):
     specs = [remote(site, **block), *more]
     with trio.fail_after(30):
         async with open_runtime(specs, environ=FILES, state_dir=state_dir, prompter=prompter) as runtime:
+            runtime.waker.interval = 0.01
             await runtime.wait_ready()
             yield runtime
 

@@ -11,7 +11,7 @@ from scripted_fleet import echo_server
 
 from mcp_actors.actors.lifecycle import ServerState
 from mcp_actors.config.settings import Settings
-from mcp_actors.config.specs import RemoteTarget, ServerSpec, TransportName
+from mcp_actors.config.specs import RemoteTarget, RestartPolicy, ServerSpec, TransportName
 from mcp_actors.elicitation.handlers import Root
 from mcp_actors.errors import RpcError, TransportBroken, TransportError
 from mcp_actors.fleet.hosts import Questions
@@ -105,12 +105,15 @@ async def test_roots_may_change_while_a_session_is_renewed_and_its_calls_learn_h
     server = echo_server(revisions=LEGACY_REVISIONS)
     questions = Questions(roots=[])
     errors: list[TransportError] = []
+    at_once = RestartPolicy(backoff_first=0.0)
 
     with trio.fail_after(30):
         async with (
             open_http_server(server) as url,
             open_runtime(
-                [ServerSpec("one", RemoteTarget(url))], settings=Settings(connect_timeout=2.0), host=questions.host
+                [ServerSpec("one", RemoteTarget(url), restart_policy=at_once)],
+                settings=Settings(connect_timeout=1.0),
+                host=questions.host,
             ) as runtime,
         ):
             await runtime.wait_ready()

@@ -138,8 +138,8 @@ for pid in $(cat '{log}'); do [ -e "/proc/$pid" ] && word=OVERLAP; done
 echo "${{word:-$$}}" >>'{log}'
 exec sleep 60
 """
-    policy = evolve(FAST, max_tries=3)
-    spec = evolve(shell("mute", code), connect_timeout=0.4, restart_type=RestartType.PERMANENT, restart_policy=policy)
+    policy = evolve(FAST, max_tries=2)
+    spec = evolve(shell("mute", code), connect_timeout=0.3, restart_type=RestartType.PERMANENT, restart_policy=policy)
 
     with nobody_left():
         async with open_runtime([spec], settings=evolve(SETTINGS, probe_timeout=0.1)) as runtime:
@@ -147,7 +147,7 @@ exec sleep 60
 
     lives = log.read_text().split()
     assert "OVERLAP" not in lives
-    assert 2 <= len(lives) <= 4
+    assert 2 <= len(lives) <= 3
 
 
 async def test_a_server_killed_from_outside_fails_its_calls_and_comes_back() -> None:

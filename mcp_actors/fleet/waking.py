@@ -33,7 +33,7 @@ __all__ = ["Waker"]
 
 logger = logging.getLogger("mcp_actors.runtime")
 
-# Seconds between two looks while a server waits: what a person who has just signed in does not notice.
+# What a person who has just signed in does not notice.
 INTERVAL: Final = 1.0
 
 
@@ -43,6 +43,8 @@ class Waker:
 
     _runtime: Runtime
     _opener: Opener
+    # Seconds between two looks while a server waits. Whoever has the runtime may set it.
+    interval: float = field(default=INTERVAL, init=False)
     # What the file of rule 2 looked like when a server's login was last looked for. Server name -> moment in ns.
     _seen: dict[str, int] = field(factory=dict, init=False)
     # Server name -> the login it was woken for last (rule 1).
@@ -59,7 +61,7 @@ class Waker:
                 if not waiting:
                     await self._runtime.wait_published()
                     continue
-                await trio.sleep(INTERVAL)
+                await trio.sleep(self.interval)
                 now = await self._moment()
                 for name in waiting:
                     if now is not None and now != self._seen.get(name):

@@ -101,16 +101,15 @@ async def test_exit_code_login_needed():
     assert b"web: needs-auth" in done.stderr
 
 
-@pytest.mark.slow  # the pause that it asks for
 async def test_a_server_that_cannot_serve_just_now_is_waited_for():
     """A first connect that is turned away with 503 and a pause is tried again, also by a verb that leaves (S119)."""
-    answers = [HttpAnswer(503, headers=(("retry-after", "1"),)), HttpAnswer(502)]
+    answers = [HttpAnswer(503, headers=(("retry-after", "0"),)), HttpAnswer(502)]
 
     def turn_away(_: object) -> HttpAnswer | None:
         return answers.pop(0) if answers else None
 
     async with open_http_server(synthetic_server(), options=HttpOptions(intercept=turn_away)) as url:
-        words = argv("list", *config(web={"type": "http", "url": url}))
+        words = argv("list", *config(web={"type": "http", "url": url, "restart": {"backoffFirst": 10}}))
         done = await trio.run_process(words, capture_stdout=True, capture_stderr=True, check=False, env=environment())
 
     assert done.returncode == 0, done.stderr
@@ -120,7 +119,9 @@ async def test_a_server_that_cannot_serve_just_now_is_waited_for():
 async def test_a_call_says_that_the_tools_could_not_be_listed():
     """A tool that is not found may stand in the list that the server did not give, which is told (S155)."""
     refuse = HttpOptions(intercept=lambda asked: HttpAnswer(400) if b'"tools/list"' in asked.body else None)
-    async with open_http_server(synthetic_server(), options=refuse) as url:
+    offers = synthetic_server()
+    offers.fixed_capabilities = {"tools": {}}  # no change to wait for
+    async with open_http_server(offers, options=refuse) as url:
         words = argv("call", "web.echo", *config(web={"type": "http", "url": url}))
         done = await trio.run_process(words, capture_stdout=True, capture_stderr=True, check=False, env=environment())
 

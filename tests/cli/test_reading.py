@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from mcp_actors.testing.scripted import LEGACY_REVISIONS, MODERN_REVISIONS
-from tests.cli.command import config, run
+from tests.cli.command import config, run, shell
 
 pytestmark = pytest.mark.slow
 
@@ -66,8 +66,6 @@ CASES = [
     (["read", "lib", "note://one", "--watch", "--times", "1"], 0, "first red", ""),
     (["read", "lib", "note://none"], 1, "", "mcp-actors resources lib lists what there is"),
     (["read", "lib", "note:on"], 1, "", "did you mean note://one?"),
-    (["read", "lib"], 2, "", "SERVER URI"),
-    (["read", "nobody", "note://one"], 1, "", "nobody"),
     (["prompts", "lib"], 0, "/mcp__lib__greet <name> [title]  Greets", ""),
     (["prompt", "lib.greet", "name=Ada"], 0, "user:\nhello Ada", ""),
     (["prompt", "/mcp__lib__greet", "Ada", "Dr"], 0, "hello Ada", ""),
@@ -75,13 +73,8 @@ CASES = [
     (["prompt", "lib.greet"], 2, "", "missing name; usage: /mcp__lib__greet <name> [title]"),
     (["prompt", "lib.greet", "name:=5"], 2, "", "arguments of a prompt are texts"),
     (["prompt", "lib.other"], 1, "", "it offers: greet"),
-    (["prompt", "lib"], 2, "", "lib.PROMPT"),
-    (["prompt", "/greet"], 2, "", "is no command"),
     (["call", "lib.ask"], 0, '{"action": "decline"}', "everything is declined"),
     (["call", "lib.ask", "--elicit", "accept-defaults"], 0, '"content": {"where": "here"}', ""),
-    (["call", "lib.ask", "--elicit", "ask"], 2, "", "--elicit ask needs a terminal"),
-    (["call", "lib.ask", "--elicit", "/nonexistent"], 2, "", "/nonexistent"),
-    (["call", "lib.ask", "--root", "/nonexistent"], 2, "", "is no directory"),
     (["call", "lib.work", "--progress"], 0, "worked", "lib.work: 3/3"),
     (["call", "lib.work"], 0, "worked", ""),
     (["call", "lib.dress"], 0, '"n": "x"', "does not fit the schema it promised"),
@@ -91,6 +84,30 @@ CASES = [
     (["tools", "--search", "nothing like it"], 0, "no tools", ""),
     (["tools", "--format", "gemini", "--search", "work"], 0, "mcp__lib__work", ""),
 ]
+
+
+# What is wrong before any server is asked.
+WRONG = [
+    (["read", "lib"], 2, "SERVER URI"),
+    (["read", "nobody", "note://one"], 1, "nobody"),
+    (["prompt", "lib"], 2, "lib.PROMPT"),
+    (["prompt", "/greet"], 2, "is no command"),
+    (["call", "lib.ask", "--elicit", "ask"], 2, "--elicit ask needs a terminal"),
+    (["call", "lib.ask", "--elicit", "/nonexistent"], 2, "/nonexistent"),
+    (["call", "lib.ask", "--root", "/nonexistent"], 2, "is no directory"),
+]
+
+
+@pytest.mark.parametrize(("words", "code", "err"), WRONG, ids=[" ".join(case[0])[:50] for case in WRONG])
+def test_what_cannot_be_meant_starts_no_server(words, code, err, tmp_path) -> None:
+    """A command line that no server can answer is told at once (S169)."""
+    trace = tmp_path / "started"
+
+    done = run(*words, *config(lib=shell(f"touch {trace}")))
+
+    assert (done.returncode, done.stdout) == (code, "")
+    assert err in done.stderr
+    assert not trace.exists()
 
 
 @pytest.mark.parametrize(("words", "code", "out", "err"), CASES, ids=[" ".join(case[0])[:50] for case in CASES])
