@@ -200,7 +200,7 @@ class Exchanging:
         self.info = info
 
     def diagnostics(self):
-        return Diagnostics(endpoint="there")
+        return Diagnostics(pid=7)
 
 
 async def test_exchange_outcomes(autojump_clock):
@@ -220,7 +220,7 @@ async def test_exchange_outcomes(autojump_clock):
 
     assert sink.lost == []
     assert scope.cancelled_caught
-    assert (wire.inner.info, wire.diagnostics().endpoint, wire.shutdown_bound) == ("info", "there", 1.0)
+    assert (wire.inner.info, wire.diagnostics().pid, wire.shutdown_bound) == ("info", 7, 1.0)
 
 
 async def test_closed(autojump_clock):
