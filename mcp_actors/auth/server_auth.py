@@ -7,6 +7,8 @@ request and answers by name only (``headers``, ``method``, ``url``, ``status_cod
 
     401 use_dpop_nonce               the same again, with the nonce                       (D19)
     401, a token of ours             one renewal, one try (D15, S206), then as below
+    401 without a challenge, amid    passed on: servers say it of a session that they forgot (field 25), and
+    a session begun without a token  where that is not meant, the next handshake is refused as well
     401, none or not that one        mint silently; a person where there is one; else `AuthRequired`
     403 insufficient_scope           a new authorization for the union of scopes, at most 3 in all (D13)
     403, anything else               not about us: a firewall's, or the server's own refusal; passed on
@@ -61,6 +63,7 @@ log = logging.getLogger("mcp_actors.auth")
 MAX_NONCES: Final = 2
 LATEST_LEGACY_YEAR: Final = "2025"
 PROBE: Final = "server/discover"
+SESSION_HEADER: Final = "mcp-session-id"
 _EXTENSIONS: Final = {
     GrantKind.XAA: "io.modelcontextprotocol/enterprise-managed-authorization",
     GrantKind.CLIENT_CREDENTIALS: "io.modelcontextprotocol/oauth-client-credentials",
@@ -165,6 +168,8 @@ class ServerAuth:
                     continue
                 if demand.status == 403 and not demand.is_step_up:
                     return
+                if not shown and self._may_mean_the_session(demand, request):
+                    return
                 held = await self._meet(demand, held, attempt, request)
         except McpActorsError as exc:
             exc.server = exc.server or self.name
@@ -187,6 +192,11 @@ class ServerAuth:
     def remedy(self) -> str:
         """The command that a person runs to sign in."""
         return sign_in_remedy(self.name)
+
+    def _may_mean_the_session(self, demand: Demand, request: Any) -> bool:
+        """Whether a 401 to a request without a token may be about its wire session: we were served, nothing is asked."""
+        is_call = request.method == "POST" and SESSION_HEADER in request.headers
+        return self._has_served and is_call and demand.status == 401 and not demand.schemes
 
     # ── meeting demands ──────────────────────────────────────────────────────────────────────────────────────────────
 

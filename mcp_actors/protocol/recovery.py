@@ -6,7 +6,8 @@ Rules.
 Rule 1: status 404 and code -32001 together mean that the session is gone. Either alone does not: a 404 may be a wrong
 URL, which would be asked for ever, and -32001 is also a timeout of the SDKs (S405, S406, S408).
 Rule 2: under ``spec`` a 404 suffices when our request carried the session's id (S407).
-Rule 3: a server that says it in words with 400, 401 or 404 is believed when this very session has served before.
+Rule 3: a server that says it in words with 400, 401 or 404 is believed when this very session has served before; a
+challenge beside it asks for a login.
 Rule 4: without an id of ours in the request nothing is a lost session (C04), nor is anything in the modern era (C20).
 Rule 5: a stream of the session that is refused like that is a reason to ask, and no more: rules 1-4 judge the answer.
 Rule 6: -32022 that names a modern revision of ours is worth one more try, also when it names the one that was sent.
@@ -47,6 +48,8 @@ _SAY_IT_IN_WORDS: Final = frozenset({400, 401, 404})
 _MAY_BE_LOSS: Final = frozenset({400, 404, 410})
 # Method not found and invalid params speak of the request, whatever words they use.
 _OF_THE_REQUEST: Final = frozenset({METHOD_NOT_FOUND, INVALID_PARAMS})
+# SDKs of Python and Rust said it in bare words under 400 and 401, for a year of releases, without naming a type.
+_TYPES_OF_A_SENTENCE: Final = frozenset({"", "text/plain"})
 # Longest plain text that is a sentence and not a page.
 _MAX_SENTENCE_BYTES: Final = 200
 
@@ -69,7 +72,7 @@ def is_expired(refusal: Refusal, rule: SessionExpiry, *, has_served: bool) -> bo
         has_served: this wire session has answered a request before, so that the URL is right.
 
     Source:
-        S405-S408, C04, fault 32.
+        S405-S408, C04, fault 32; field 24 and 25.
     """
     if not refusal.had_session:
         return False
@@ -82,8 +85,8 @@ def is_expired(refusal: Refusal, rule: SessionExpiry, *, has_served: bool) -> bo
         return False
     if error is not None:
         return error.code not in _OF_THE_REQUEST and _WORDS.search(error.message) is not None
-    is_sentence = refusal.content_type == "text/plain" and len(refusal.body) <= _MAX_SENTENCE_BYTES
-    return refusal.status == 404 and is_sentence and _WORDS.search(refusal.body.decode("utf-8", "replace")) is not None
+    is_sentence = refusal.content_type in _TYPES_OF_A_SENTENCE and len(refusal.body) <= _MAX_SENTENCE_BYTES
+    return is_sentence and _WORDS.search(refusal.body.decode("utf-8", "replace")) is not None
 
 
 def is_doubted(refusal: Refusal) -> bool:

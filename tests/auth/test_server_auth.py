@@ -99,6 +99,28 @@ async def test_a_stream_that_is_refused_first_is_remembered(tmp_path):
         await send(house.auth, Server(), method="GET")
 
 
+@pytest.mark.parametrize(
+    ("headers", "challenge", "is_passed_on"),
+    [
+        ({"mcp-session-id": "s"}, [], True),
+        ({"mcp-session-id": "s"}, [META], False),
+        ({}, [], False),
+    ],
+)
+async def test_a_401_amid_a_session_that_asks_for_nothing_is_passed_on(headers, challenge, is_passed_on):
+    """Field 25: servers answer so when they forgot a session; only a challenge, or a handshake refused, shuts out."""
+    house = House(has_person=False)
+    server = Server((200, []), (401, challenge), (200, []))
+    await send(house.auth, server)
+
+    if is_passed_on:
+        assert await send(house.auth, server, **headers) == 401
+        assert await send(house.auth, server) == 200
+    else:
+        with pytest.raises(AuthRequired):
+            await send(house.auth, server, **headers)
+
+
 OWN = [
     RemoteTarget(MCP, headers={"authorization": "Bearer mine"}),
     RemoteTarget(MCP, headers_helper="helper"),
