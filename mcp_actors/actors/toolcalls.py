@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mcp_actors.actors.connection import Connection
-    from mcp_actors.actors.slots import ProgressCallback
+    from mcp_actors.actors.slots import Progress, ProgressCallback
     from mcp_actors.jsontypes import Json, JsonObject
     from mcp_actors.protocol.budget import Budget
     from mcp_actors.protocol.mrtr import Complete
@@ -63,7 +63,7 @@ async def call_tool(connection: Connection, tool: Tool, arguments: JsonObject, o
         Safe, as `Connection.request`; a task is cancelled as well.
 
     Source:
-        S183, S197, B03, B05, G01, G05.
+        S183, S197, S201, B03, B05, G01, G05; field 41.
     """
     task = _task_params(connection, tool)
     params: dict[str, Json] = {"name": tool.name, "arguments": arguments}
@@ -72,7 +72,9 @@ async def call_tool(connection: Connection, tool: Tool, arguments: JsonObject, o
     if options.meta:
         params["_meta"] = options.meta
     budget, headers = connection.budget(options.timeout), _mirrored(connection, tool, arguments)
-    request = Request("tools/call", params, budget, connection.timeouts, options.progress, headers)
+    # Where silence may end the call, signs of life are asked for: no server sends progress unasked.
+    on_progress = options.progress or (_ignore if connection.timeouts.idle < budget.timeout else None)
+    request = Request("tools/call", params, budget, connection.timeouts, on_progress, headers)
     claims = tool.annotations if options.may_repeat else None
     with connection.users:
         try:
@@ -90,6 +92,10 @@ async def call_tool(connection: Connection, tool: Tool, arguments: JsonObject, o
         if complete.result_type == "task" or task is not None:
             return await _follow(connection, complete, budget, options)
         return complete.result
+
+
+def _ignore(_: Progress) -> None:
+    """Hear of progress that nobody wants to hear of; the idle clock does."""
 
 
 async def _follow(connection: Connection, complete: Complete, budget: Budget, options: CallOptions) -> bytes:

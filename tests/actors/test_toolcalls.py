@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import pytest
+import trio
 from scripted_fleet import echo_server, spec
 
+from mcp_actors.config.specs import ServerSpec, StdioTarget
 from mcp_actors.errors import LocalProtocolError
 from mcp_actors.runtime import open_runtime
+from mcp_actors.testing.live_client import Call
 from mcp_actors.testing.scripted import LEGACY_REVISIONS, MODERN_REVISIONS, ScriptedServer
+from mcp_actors.transports.memory import MemoryTransport
 
 ERAS = {"modern": MODERN_REVISIONS, "legacy": LEGACY_REVISIONS}
 STRICT = {
@@ -79,6 +83,34 @@ async def test_each_round_of_a_call_is_in_its_trace(autojump_clock: object) -> N
         traces = [seen["params"]["_meta"]["traceparent"] for seen in server.seen("tools/call")]
 
     assert traces == [TRACE["traceparent"]] * 2
+
+
+@pytest.mark.deadline(20_000)
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize(
+    ("timeout", "is_asked"), [(None, True), (9000.0, True), (1800.0, False)], ids=["default", "long", "short"]
+)
+async def test_progress_that_nobody_hears_keeps_a_long_call_alive(
+    era: str, timeout: float | None, is_asked: bool, autojump_clock: object
+) -> None:
+    """S201, field 41: where the idle clock may run out, the server is asked for progress, callback or none."""
+    server = ScriptedServer(revisions=ERAS[era])
+
+    @server.tool
+    async def build(call: Call) -> str:
+        for step in range(6 if is_asked else 1):
+            await trio.sleep(1200)
+            await call.progress(step + 1)
+        return "built"
+
+    built = ServerSpec("one", StdioTarget("build-server"))
+    async with open_runtime([built], transports=lambda _: MemoryTransport(server.serve)) as runtime:
+        await runtime.wait_ready()
+        result = await runtime.call_tool("one.build", timeout=timeout)
+        [seen] = server.seen("tools/call")
+
+    assert result.text == "built"
+    assert ("progressToken" in seen["params"].get("_meta", {})) is is_asked
 
 
 async def test_too_large_a_call_is_refused_and_costs_nothing_else(autojump_clock: object) -> None:
