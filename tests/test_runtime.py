@@ -16,7 +16,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from mcp_actors.actors.lifecycle import Phase, ServerState
 from mcp_actors.config.settings import Settings
-from mcp_actors.config.specs import Batch, RestartPolicy, RestartType
+from mcp_actors.config.specs import Batch, InProcessTarget, RestartPolicy, RestartType, ServerSpec
 from mcp_actors.errors import (
     ConfigError,
     GaveUp,
@@ -173,6 +173,27 @@ async def test_a_timeout_names_the_server_that_is_waited_for(autojump_clock: obj
 
     assert str(caught.value) == "the queue clock ran out after 5 s: waiting for one (connecting)"
     assert str(seen.value) == "the queue clock ran out after 5 s: mcp__one__echo is not offered yet"
+
+
+async def test_a_timeout_names_no_server_but_the_one_that_is_waited_for(autojump_clock: object) -> None:
+    """Field 53: however many others are late too, and with what it told of itself last (S417)."""
+    mute = echo_server(revisions=LEGACY_REVISIONS)
+    mute.silence("initialize")
+
+    async def refuse(link: object) -> None:
+        raise OSError("no route")
+
+    late = ServerSpec("late", InProcessTarget(refuse), restart_type=RestartType.PERMANENT)
+    async with open_runtime([*(spec(f"m{n}", mute) for n in range(5)), late], settings=SETTINGS) as runtime:
+        await runtime.wait_ready(["late"])
+        with pytest.raises(trio.TooSlowError) as caught:
+            await runtime.call_tool("late.echo", timeout=0.5)
+        with pytest.raises(trio.TooSlowError) as asked:
+            await runtime.request("late", "tools/list", timeout=0.25)
+
+    reason = "waiting for late (the server in this process failed: OSError: no route)"
+    assert str(caught.value) == f"the queue clock ran out after 0.5 s: {reason}"
+    assert str(asked.value) == f"the queue clock ran out after 0.25 s: {reason}"
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ REMEDIES: Final[dict[str, str]] = {
     "gave-up": "see its error, then restart it",
     "timeout": "see what it says with --debug; MCP_TIMEOUT (milliseconds) or its connectTimeout gives it longer",
     "refused": "correct its entry",
-    "exit": "start its command by hand to see what it lacks; what it said last stands above",
+    "exit": "see what it said last, or start its command by hand to see what it lacks",
     "exhausted": "raise what ran out: descriptors (ulimit -n; a server takes five), processes (ulimit -u) or memory",
     "headers-helper": "run its headersHelper by hand: it must print one JSON object of texts and exit with 0",
     "unreachable": "see that the server runs, and that its url is right",

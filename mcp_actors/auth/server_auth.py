@@ -194,7 +194,7 @@ class ServerAuth:
         return sign_in_remedy(self.name)
 
     def _may_mean_the_session(self, demand: Demand, request: Any) -> bool:
-        """Whether a 401 to a request without a token may be about its wire session: we were served, nothing is asked."""
+        """Whether a 401 to a request without a token may be about its wire session: it served us and asks nothing."""
         is_call = request.method == "POST" and SESSION_HEADER in request.headers
         return self._has_served and is_call and demand.status == 401 and not demand.schemes
 

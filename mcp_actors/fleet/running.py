@@ -29,7 +29,7 @@ from mcp_actors.fleet.waking import Waker
 from mcp_actors.tools.results import ToolResult
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
     from mcp_actors.actors.connection import Connection
     from mcp_actors.actors.lifecycle import ServerStatus
@@ -200,7 +200,8 @@ class Runtime:
             S162, S183, S197, S198, S199, S200.
         """
         known = self.catalog.resolve(name)
-        tool, timeout = (known, timeout) if known else await self._within(timeout, partial(self.find_tool, name))
+        asked = () if known else self.configured.servers_of(name)
+        tool, timeout = (known, timeout) if known else await self._within(timeout, partial(self.find_tool, name), asked)
         connection, timeout = await self.reach(tool.server, timeout)
         raw = await call_tool(
             connection, tool, arguments or {}, CallOptions(timeout, progress, may_repeat, on_task, meta)
@@ -263,13 +264,15 @@ class Runtime:
         connection = self._open_connection(server)
         if connection is not None:
             return connection, timeout
-        return await self._within(timeout, partial(self.connection, server))
+        return await self._within(timeout, partial(self.connection, server), [server])
 
-    async def _within(self, timeout: float | None, work: Callable[[], Awaitable[T]]) -> tuple[T, float | None]:
+    async def _within(
+        self, timeout: float | None, work: Callable[[], Awaitable[T]], servers: Sequence[str]
+    ) -> tuple[T, float | None]:
         """Do something that may take `timeout` seconds, None: as long as it takes; gives what is left of them, too.
 
         Raises:
-            trio.TooSlowError: they have passed; it names the servers that are not up yet.
+            trio.TooSlowError: they have passed; it names those of `servers`, which it waits for, that are not up yet.
         """
         if timeout is None:
             return await work(), None
@@ -277,9 +280,9 @@ class Runtime:
         with trio.move_on_after(max(timeout, 0.0)):  # what is left of a deadline may be less than nothing
             done = await work()
             return done, timeout - (trio.current_time() - begun)
-        pending = [f"{status.name} ({status.reason})" for status in self.status().values() if not status.is_settled]
-        waiting = f": waiting for {', '.join(pending[:3])}" if pending else ""
-        raise trio.TooSlowError(f"the queue clock ran out after {timeout:g} s{waiting}")
+        late = [each for name in servers if (each := self.status().get(name)) and not each.is_settled]
+        waiting = ", ".join(f"{each.name} ({(each.error or each.reason).splitlines()[0]})" for each in late)
+        raise trio.TooSlowError(f"the queue clock ran out after {timeout:g} s{waiting and ': waiting for '}{waiting}")
 
     def _open_connection(self, server: str) -> Connection | None:
         connection = self._registry.snapshot.connections.get(server)

@@ -30,7 +30,7 @@ TOLD = "sign in with: mcp-actors login srv --scopes write"
         ("needs-auth", HELPED, None, "its headersHelper printed what the server does not accept: correct that"),
         ("refused", KEYED, CredentialsRefused().remedy, CredentialsRefused().remedy),
         ("needs-auth", SOCKET, None, "put the header that it wants into its entry"),
-        ("exit", PROGRAM, None, "start its command by hand to see what it lacks; what it said last stands above"),
+        ("exit", PROGRAM, None, "see what it said last, or start its command by hand to see what it lacks"),
         ("unreachable", REMOTE, None, "see that the server runs, and that its url is right"),
         (
             *("headers-helper", HELPED, None),

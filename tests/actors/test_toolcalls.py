@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 import trio
 from scripted_fleet import echo_server, spec
@@ -9,9 +11,11 @@ from scripted_fleet import echo_server, spec
 from mcp_actors.config.specs import ServerSpec, StdioTarget
 from mcp_actors.errors import LocalProtocolError
 from mcp_actors.runtime import open_runtime
-from mcp_actors.testing.live_client import Call
 from mcp_actors.testing.scripted import LEGACY_REVISIONS, MODERN_REVISIONS, ScriptedServer
 from mcp_actors.transports.memory import MemoryTransport
+
+if TYPE_CHECKING:
+    from mcp_actors.testing.live_client import Call
 
 ERAS = {"modern": MODERN_REVISIONS, "legacy": LEGACY_REVISIONS}
 STRICT = {
