@@ -1,4 +1,4 @@
-"""Owns what is remarked on about an entry that runs all the same: scalars, whitespace, slips of keys.
+"""Owns what is remarked on about an entry: scalars, whitespace, slips of keys; the last also where it cannot run.
 
 What this is not: what keeps an entry from running (`validate`). Nothing here changes what is used.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mcp_actors.config.notes import EntryFindings
     from mcp_actors.jsontypes import JsonObject
 
-__all__ = ["remark_on"]
+__all__ = ["note_slips", "remark_on"]
 
 # Read from the raw entry, beside those that `entries` structures.
 KNOWN_KEYS: Final = frozenset({"envFile", "oauth", "transport", *ENTRY_FIELDS})
@@ -41,7 +41,7 @@ def remark_on(raw: JsonObject, told: EntryFindings) -> None:
     """Note what is probably not meant as it was written. An entry of the wrong shape is no matter of this."""
     _note_scalars(raw, told)
     _note_whitespace(raw, told)
-    _note_slips(raw, told)
+    note_slips(raw, told)
 
 
 def _note_scalars(raw: JsonObject, told: EntryFindings) -> None:
@@ -70,7 +70,7 @@ def _note_whitespace(raw: JsonObject, told: EntryFindings) -> None:
                 told.note((key, name), "whitespace", "the name begins or ends with whitespace; it is used as it is")
 
 
-def _note_slips(raw: JsonObject, told: EntryFindings) -> None:
+def note_slips(raw: JsonObject, told: EntryFindings) -> None:
     """Warn of keys that are nearly those of ours. Others stay unmentioned: entries hold keys of many programs."""
     for path, block, known in (((), raw, KNOWN_KEYS), *(((key,), raw.get(key), keys) for key, keys in BLOCKS.items())):
         for key in block if isinstance(block, dict) else ():

@@ -18,7 +18,7 @@ from mcp_actors.config.checks import HEADER_NAME, header_fault, plain_fault, url
 from mcp_actors.config.entries import Entry, Restart, structure_entry
 from mcp_actors.config.expand import expand
 from mcp_actors.config.notes import EntryFindings
-from mcp_actors.config.remarks import remark_on
+from mcp_actors.config.remarks import note_slips, remark_on
 from mcp_actors.config.specs import (
     EraChoice,
     RemoteTarget,
@@ -104,6 +104,7 @@ class _Reader:
             if fault.path != ("type",):  # told already, with what is accepted
                 self.told.problem(fault.path, fault.reason)
         if entry is None or transport is None:
+            note_slips(raw, self.told)  # perhaps that is all that is wrong
             return None
         remark_on(raw, self.told)
         spec = self._spec(entry, transport, raw)

@@ -108,3 +108,12 @@ def test_whitespace_warns_and_is_kept() -> None:
         f"{prefix}args[0]",
         f"{prefix}env. E",
     }
+
+
+@pytest.mark.parametrize(("raw", "meant"), [({"comand": "x"}, "command"), ({"URL": URL, "type": "http"}, "url")])
+def test_a_slip_is_told_of_an_entry_that_cannot_run_for_it(raw, meant):
+    """Field 53: beside what is missing stands what was probably meant."""
+    spec, findings = read(raw)
+
+    assert spec is None
+    assert [note.text for note in findings.notes] == [TOLD.format(meant)]
