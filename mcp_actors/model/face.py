@@ -10,11 +10,12 @@ the model reads, not an exception: it may go another way.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import trio
 from attrs import evolve
 
+from mcp_actors.errors import UnknownTool
 from mcp_actors.model.limits import limits_of_environment
 from mcp_actors.model.offer import Offer, Offering
 from mcp_actors.model.own_tools import OwnTools, Resourceful, told
@@ -47,6 +48,10 @@ if TYPE_CHECKING:
     from mcp_actors.tools.search import ToolMatch
 
 __all__ = ["Called", "Fleet", "ModelFace"]
+
+
+# A model knows such a tool from an earlier list: "no such tool" would be wrong.
+HELD_BACK: Final = "{name} is held back: it is not what was approved. A person has to look at it and approve it."
 
 
 class Fleet(Offering, Resourceful, Protocol):
@@ -208,7 +213,7 @@ class ModelFace:
             What the model gets; a refusal, too, is an `is_error` result.
 
         Raises:
-            UnknownTool: nothing of that name is offered; hidden tools are not.
+            UnknownTool: nothing of that name is offered; hidden tools are not. One that is held back is a refusal.
             ServerNotReady: its server is down and did not come up; the error says why and what to do.
             RemoteProtocolError: the result is malformed, or (with `is_strict`) does not fit its schema.
             (and what `Runtime.call_tool` raises.)
@@ -222,8 +227,13 @@ class ModelFace:
         tool: HostTool | ToolView | None = next((tool for tool in self.host_tools if tool.name == name), None)
         if tool is None:
             began = trio.current_time()
-            with trio.move_on_after(math.inf if timeout is None else timeout):
-                tool = await self._offer.view(name)
+            try:
+                with trio.move_on_after(math.inf if timeout is None else timeout):
+                    tool = await self._offer.view(name)
+            except UnknownTool:
+                if self.pins is None or name not in self.pins.suspended:
+                    raise
+                return told(HELD_BACK.format(name=name), is_error=True)
             if tool is None:
                 raise trio.TooSlowError(f"the queue clock ran out after {timeout:g} s: {name} is not offered yet")
             timeout = None if timeout is None else timeout - (trio.current_time() - began)
