@@ -13,7 +13,7 @@ from mcp_actors.actors.lifecycle import ServerState
 from mcp_actors.config.settings import Settings
 from mcp_actors.config.specs import RemoteTarget, RestartPolicy, ServerSpec, TransportName
 from mcp_actors.elicitation.handlers import Root
-from mcp_actors.errors import RpcError, TransportBroken, TransportError
+from mcp_actors.errors import AuthRequired, RpcError, TransportBroken, TransportError
 from mcp_actors.fleet.hosts import Questions
 from mcp_actors.runtime import open_runtime
 from mcp_actors.testing.http_server import HttpAnswer, HttpOptions, HttpRequest, open_http_server
@@ -162,6 +162,41 @@ async def test_a_bare_404_is_a_lost_session_where_the_host_says_so(rule, is_rene
 
     assert text == ("a" if is_renewed else "404")
     assert len(server.seen("initialize")) == 1 + is_renewed
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (HttpAnswer(400, b"Bad Request: No valid session ID provided", ""), "a"),
+        (HttpAnswer(401, b"Unauthorized: Session not found", ""), "a"),
+        (HttpAnswer(401, b"Unauthorized", ""), "mcp-actors login one"),
+    ],
+    ids=["python-sdk", "rust-sdk", "no-words"],
+)
+async def test_a_lost_session_is_renewed_whatever_status_says_it(answer: HttpAnswer, expected: str) -> None:
+    """Field 24 and 25: in bare words, amid a session that served; a 401 without them asks for a login, and how."""
+    server, has_lost = echo_server(revisions=LEGACY_REVISIONS), [False]
+
+    def forget(request: HttpRequest) -> HttpAnswer | None:
+        if request.method == "POST" and b"tools/call" in request.body and has_lost[0]:
+            has_lost[0] = False
+            return answer
+        return None
+
+    with trio.fail_after(30):
+        async with (
+            open_http_server(server, options=HttpOptions(intercept=forget)) as url,
+            open_runtime({"mcpServers": {"one": {"type": "http", "url": url}}}, settings=SETTINGS) as runtime,
+        ):
+            await runtime.wait_ready()
+            has_lost[0] = True
+            try:
+                said = (await runtime.call_tool("one.echo", {"text": "a"})).text
+            except AuthRequired as required:
+                said = str(required)
+
+    assert expected in said
+    assert len(server.seen("initialize")) == 1 + (expected == "a")
 
 
 async def test_a_second_loss_in_a_row_is_an_error_and_no_loop() -> None:

@@ -24,6 +24,7 @@ from mcp_actors.actors.lists import Lists
 from mcp_actors.actors.pulse import PINGED, Strikes, keep_pinging
 from mcp_actors.actors.requests import ask_fully
 from mcp_actors.actors.slots import Request
+from mcp_actors.actors.telling import remedy_for
 from mcp_actors.actors.users import Users
 from mcp_actors.actors.wire import Wire
 from mcp_actors.config.settings import Settings
@@ -296,6 +297,7 @@ class Connection:
         if not isinstance(error, AuthRequired) or not isinstance(target, RemoteTarget):
             return error
         if target.headers_helper is not None or not target.has_credentials:
+            error.remedy = error.remedy or remedy_for("needs-auth", self.spec)
             return error
         return CredentialsRefused(server=self.spec.name, said=error.said, http_status=error.http_status)
 
