@@ -78,16 +78,21 @@ async def test_a_lost_session_is_renewed_once_and_each_refused_call_sent_once_mo
 @pytest.mark.slow  # the pause before a stream is opened again
 async def test_a_session_lost_while_nobody_calls_is_renewed_by_itself() -> None:
     """Fault 32, S205: the GET stream that is refused finds it out; one ping, one initialize, then calls work."""
-    server = echo_server(revisions=LEGACY_REVISIONS)
+    server, streams = echo_server(revisions=LEGACY_REVISIONS), []
+
+    def look(request: HttpRequest) -> None:
+        if request.method == "GET":
+            streams.append(request)
 
     with trio.fail_after(30):
         async with (
-            open_http_server(server) as url,
+            open_http_server(server, options=HttpOptions(intercept=look)) as url,
             open_runtime([ServerSpec("one", RemoteTarget(url))], settings=SETTINGS) as runtime,
         ):
             await runtime.wait_ready()
-            while not server.clients:
+            while not streams:  # a first one that is refused would be one that the server does not offer
                 await trio.testing.wait_all_tasks_blocked(0.01)
+            await trio.testing.wait_all_tasks_blocked(0.05)
             server.hang_up()
             while len(server.seen("initialize")) < 2:
                 await trio.testing.wait_all_tasks_blocked(0.05)

@@ -66,7 +66,10 @@ def configure_call(parser: argparse.ArgumentParser) -> None:
         "--progress", action="store_true", help="tell progress on standard error, also where that is no terminal"
     )
     parser.add_argument(
-        "--timeout", type=_positive, metavar="SECONDS", help="give the call up after so long (exit code 5)"
+        "--timeout",
+        type=_positive,
+        metavar="SECONDS",
+        help="give the call up after so long (exit code 5); the start of its server has MCP_TIMEOUT",
     )
     add_asked(parser)
 
