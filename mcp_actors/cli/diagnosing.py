@@ -169,5 +169,4 @@ async def _connect(plan: Plan, name: str, shown: dict[str, Json]) -> int:
         await settle(runtime)
         status = runtime.status()[name]
     shown |= render.server_row(status)
-    shown["remedy"] = status.remedy
     return exits.OK if status.is_connected else exits.code_of_state(str(status.state), status.reason)

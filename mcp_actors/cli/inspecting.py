@@ -54,9 +54,8 @@ async def _list(plan: Plan, *, as_json: bool) -> int:
     if as_json:
         output.emit(render.json_text({"servers": rows}))
     else:
-        remedies = {name: status.remedy for name, status in statuses.items() if status.remedy}
         if rows:
-            output.emit(render.server_table(rows, remedies, has_colour=output.has_colour()))
+            output.emit(render.server_table(rows, has_colour=output.has_colour()))
         tell_warnings(statuses.values())
         output.note(render.summary_line(rows), prefix="")
     if plan.has_unusable_file:

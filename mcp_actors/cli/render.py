@@ -53,7 +53,7 @@ MAX_DESCRIPTION_CHARS: Final = 100
 # The documented keys of a row of ``list --json``, in order.
 ROW_KEYS: Final = (
     "name", "state", "reason", "phase", "transport", "scope", "era", "revision",
-    "tools", "resources", "prompts", "pid", "error", "elapsed_ms", "warnings",
+    "tools", "resources", "prompts", "pid", "error", "elapsed_ms", "warnings", "remedy",
 )  # fmt: skip
 # Warnings of one server that are told to a person; the rest is counted.
 MAX_WARNINGS: Final = 5
@@ -104,6 +104,7 @@ def server_row(status: ServerStatus) -> dict[str, Json]:
         "error": status.error,
         "elapsed_ms": round(sum(known) * 1000, 1) if known else None,
         "warnings": list(status.warnings),
+        "remedy": status.remedy,
     }
 
 
@@ -131,12 +132,11 @@ def _cell(value: Json) -> str:
     return "-" if value is None else clean_line(str(value))
 
 
-def server_table(rows: Sequence[JsonObject], remedies: Mapping[str, str], *, has_colour: bool) -> str:
+def server_table(rows: Sequence[JsonObject], *, has_colour: bool) -> str:
     """Draw the table of ``list``.
 
     Args:
         rows: rows as in `server_row`.
-        remedies: maps server name -> what to do about its state.
         has_colour: colour the states.
 
     Returns:
@@ -163,8 +163,8 @@ def server_table(rows: Sequence[JsonObject], remedies: Mapping[str, str], *, has
         if state != "connected":
             error = row.get("error")
             drawn.extend(f"    {clean_line(part)}" for part in str(error or "").splitlines() if part.strip())
-            if str(row["name"]) in remedies:
-                drawn.append(f"    -> {clean_line(remedies[str(row['name'])])}")
+            if row.get("remedy"):
+                drawn.append(f"    -> {clean_line(str(row['remedy']))}")
     return "\n".join(drawn)
 
 

@@ -14,7 +14,7 @@ from tests.cli.command import PATIENCE, argv, config, environment, is_alive, run
 
 KEYS = [
     "name", "state", "reason", "phase", "transport", "scope", "era", "revision",
-    "tools", "resources", "prompts", "pid", "error", "elapsed_ms", "warnings",
+    "tools", "resources", "prompts", "pid", "error", "elapsed_ms", "warnings", "remedy",
 ]  # fmt: skip
 pytestmark = pytest.mark.slow
 GOOD = server(program="clock", era="legacy")

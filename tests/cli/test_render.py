@@ -13,7 +13,7 @@ from mcp_actors.tools.results import ToolResult
 
 KEYS = [
     "name", "state", "reason", "phase", "transport", "scope", "era", "revision",
-    "tools", "resources", "prompts", "pid", "error", "elapsed_ms", "warnings",
+    "tools", "resources", "prompts", "pid", "error", "elapsed_ms", "warnings", "remedy",
 ]  # fmt: skip
 
 
@@ -55,6 +55,7 @@ def test_row_of_a_connected_server():
         "error": None,
         "elapsed_ms": 300.0,
         "warnings": [],
+        "remedy": None,
     }
 
 
@@ -88,10 +89,10 @@ def test_table():
     rows = [
         render.server_row(status(revision="2025-11-25", tools=12, connect_seconds=0.1)),
         render.server_row(status("b", ServerState.FAILED, Phase.STOPPED, "exit", error="exit status 3\n  | oh no")),
-        render.server_row(status("c", ServerState.DISABLED, Phase.STOPPED, "user")),
+        render.server_row(status("c", ServerState.DISABLED, Phase.STOPPED, "user", remedy="enable it")),
     ]
 
-    assert render.server_table(rows, {"c": "enable it"}, has_colour=False).splitlines() == [
+    assert render.server_table(rows, has_colour=False).splitlines() == [
         "NAME  STATE      REASON  TRANSPORT  SCOPE    REVISION    TOOLS  RESOURCES  PROMPTS  TIME",
         "time  connected  ready   stdio      dynamic  2025-11-25  12     -          -        100 ms",
         "b     failed     exit    stdio      dynamic  -           -      -          -        -",
@@ -106,7 +107,7 @@ def test_table_colours_states_only():
     """Colour goes around the state and keeps the alignment."""
     rows = [render.server_row(status("connected"))]
 
-    line = render.server_table(rows, {}, has_colour=True).splitlines()[1]
+    line = render.server_table(rows, has_colour=True).splitlines()[1]
 
     assert line.startswith("connected  \x1b[32mconnected\x1b[0m  ready")
 
@@ -124,9 +125,8 @@ HOSTILE = "a\x1b[2Jb\rc\x07\x9b31m\u202ed"
         render.clean(HOSTILE),
         render.clean_line(HOSTILE),
         render.server_table(
-            [render.server_row(status(HOSTILE, ServerState.FAILED, error=HOSTILE))], {}, has_colour=False
+            [render.server_row(status(HOSTILE, ServerState.FAILED, error=HOSTILE, remedy=HOSTILE))], has_colour=False
         ),
-        render.server_table([render.server_row(status("s", ServerState.FAILED))], {"s": HOSTILE}, has_colour=False),
         render.tool_table(
             tools_from_items(HOSTILE, [json.dumps({"name": HOSTILE, "description": HOSTILE}).encode()]).tools
         ),
