@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mcp_actors.auth.prompters import BrowserPrompter, SignInPage
     from mcp_actors.auth.status import AuthStatus
     from mcp_actors.config.changes import Applied
+    from mcp_actors.config.loaded import LoadedConfig
     from mcp_actors.config.settings import Settings
     from mcp_actors.config.sources import SourceReading
     from mcp_actors.config.specs import (
@@ -73,7 +74,7 @@ if TYPE_CHECKING:
         UnknownTool,
         UnsupportedRevision,
     )
-    from mcp_actors.files.loading import LoadedConfig, load_config
+    from mcp_actors.files.loading import load_config
     from mcp_actors.files.plugins import Plugin
     from mcp_actors.fleet.connectors import ConnectorSource, HttpConnectorSource, join_connectors
     from mcp_actors.fleet.hosts import Questions
@@ -250,6 +251,7 @@ _HOMES = {
     "auth.prompters": ("BrowserPrompter", "SignInPage"),
     "auth.status": ("AuthStatus",),
     "config.changes": ("Applied",),
+    "config.loaded": ("LoadedConfig",),
     "config.settings": ("Settings",),
     "config.sources": ("SourceReading",),
     "config.specs": (
@@ -269,7 +271,7 @@ _HOMES = {
     "elicitation.hooks": ("TOOL_EVENTS", "HookContext", "Hooks", "read_hooks"),
     "elicitation.policy": ("PreparedAnswer",),
     "elicitation.requests": ("Action", "Answer", "InputRequest"),
-    "files.loading": ("LoadedConfig", "load_config"),
+    "files.loading": ("load_config",),
     "files.plugins": ("Plugin",),
     "fleet.connectors": ("ConnectorSource", "HttpConnectorSource", "join_connectors"),
     "fleet.hosts": ("Questions",),

@@ -19,7 +19,7 @@ from mcp_actors.actors.house import keep_house, stop_bound
 from mcp_actors.actors.registry import Registry
 from mcp_actors.actors.supervisor import Supervisor
 from mcp_actors.config.settings import read_settings
-from mcp_actors.files.loading import ConfigLike
+from mcp_actors.files.given import ConfigLike
 from mcp_actors.fleet.configured import Configured
 from mcp_actors.fleet.opener import Opener
 from mcp_actors.fleet.running import Runtime
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
     from mcp_actors.actors.hosting import Host
     from mcp_actors.auth.driving import Prompter
+    from mcp_actors.config.loaded import LoadedConfig
     from mcp_actors.config.settings import Settings
     from mcp_actors.config.specs import ServerSpec
-    from mcp_actors.files.loading import LoadedConfig
     from mcp_actors.transports.base import Transport
 
 __all__ = ["ConfigLike", "open_runtime"]
@@ -94,7 +94,7 @@ async def open_runtime(
         chance=lambda: 1.0 - random.random(),  # in (0, 1]
         host=wired,
         admit=configured.admit,
-        wait_for=leftovers.wait_for,
+        wait_for=leftovers.wait_for if leftovers else lambda _: None,
     )
     opener.waiting = partial(_stopped, supervisor, registry)
     runtime = Runtime(settings, registry, supervisor, configured, opener)
@@ -102,7 +102,7 @@ async def open_runtime(
     keepers = [runtime.waker.run, partial(keep_awake, runtime)]
     if wired.keeper is not None:
         keepers.insert(0, partial(wired.keeper, runtime))
-    if leftovers.under_way:
+    if leftovers and leftovers.under_way:
         keepers.append(leftovers.run)
     with bare_errors(), wired.at_home(runtime):
         async with trio.open_nursery() as nursery:

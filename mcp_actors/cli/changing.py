@@ -92,7 +92,7 @@ def _add(own: argparse.Namespace, name: str, entry: JsonObject) -> int:
     from mcp_actors.cli.destinations import destination_of
     from mcp_actors.cli.redact import redact_entry
     from mcp_actors.config.specs import Scope
-    from mcp_actors.files.loading import load_choices
+    from mcp_actors.files.given import load_choices
 
     places = places_of()
     destination = destination_of(scope_of(own), places)

@@ -69,7 +69,7 @@ def read_entry(name: str, entry: Json, destination: Destination) -> SourceReadin
     import os
     from pathlib import Path
 
-    from mcp_actors.config.jsonc import Document
+    from mcp_actors.config.documents import Document
     from mcp_actors.config.sources import SourceText, Surroundings, read_document
     from mcp_actors.files.places import read_named_file
 

@@ -68,7 +68,7 @@ def run_import(shared: GlobalOptions, own: argparse.Namespace) -> int:
     from mcp_actors.cli.destinations import destination_of
     from mcp_actors.config.formats import FORMATS
     from mcp_actors.config.specs import Scope
-    from mcp_actors.files.loading import load_choices
+    from mcp_actors.files.given import load_choices
     from mcp_actors.files.places import PROJECT_FILE
 
     places = places_of()
@@ -139,7 +139,8 @@ def _user_file(path: str, places: Places) -> Path:
 def _read(path: Path, chosen: Format, destination: Destination, places: Places) -> SourceReading:
     import os
 
-    from mcp_actors.config.sources import SourceText, Surroundings, read_source
+    from mcp_actors.config.source_texts import read_source
+    from mcp_actors.config.sources import SourceText, Surroundings
     from mcp_actors.files.places import read_bounded, read_named_file, unreadable
 
     around = Surroundings(os.environ, str(places.cwd), str(places.home), read_file=read_named_file)

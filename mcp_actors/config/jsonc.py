@@ -1,4 +1,4 @@
-"""Owns the way from the bytes of a JSON or TOML file to plain values, with positions for messages.
+"""Owns the way from the bytes of a JSON or TOML file to a `Document` of plain values.
 
 What this is not: the wire's codec (`protocol.jsonrpc`), nor what the values mean (`formats`, `validate`).
 
@@ -13,28 +13,21 @@ import codecs
 import json
 import math
 import re
-from bisect import bisect_right
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from attrs import field
-
+from mcp_actors.config.documents import Document
+from mcp_actors.config.positions import STRING, TOKEN
 from mcp_actors.errors import ConfigError
-from mcp_actors.values import define
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
-    from mcp_actors.config.notes import KeyPath
     from mcp_actors.jsontypes import Json
 
 __all__ = [
     "MAX_DEPTH",
-    "TOKEN",
-    "Document",
     "blank_comments",
     "decode_text",
-    "find_odd_number",
     "mark_of",
     "parse_json",
     "parse_json_with_odd_numbers",
@@ -55,40 +48,10 @@ MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 
-# Possessive, and with optional ends: nothing is scanned twice, whatever the file holds.
-STRING = r'"(?:[^"\\\n]++|\\.)*+"?'
+# Nothing is scanned twice, whatever the file holds.
 COMMENT = re.compile(rf"({STRING})|//[^\n]*+|/\*.*?(?:\*/|\Z)", re.DOTALL)
 TRAILING_COMMA = re.compile(rf"({STRING})|,(?=\s*[}}\]])")
-TOKEN = re.compile(rf'({STRING})|([{{}}\[\],:])|([^\s{{}}\[\],:"]+)')
 TOML_PLACE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
-
-
-@define
-class Document:
-    """A parsed file."""
-
-    value: Json
-    # The text in which positions count: comments blanked, lengths kept. Empty when there are none (TOML).
-    text: str = field(repr=False)
-    # Keys that stand twice in one object, in file order; the last one is used.
-    duplicates: tuple[str, ...] = ()
-    # Whether numbers in it may be infinite or none; see `find_odd_number`.
-    has_odd_numbers: bool = False
-    _places: dict[KeyPath, int] | None = field(default=None, repr=False, init=False)
-    _lines: list[int] = field(factory=list, repr=False, init=False)
-
-    def locate(self, path: KeyPath) -> tuple[int, int] | None:
-        """Line and column (from 1) of `path`, or of its nearest parent that stands in the file."""
-        if not self.text:
-            return None
-        if self._places is None:
-            self._places = _key_places(self.text)
-            self._lines = [0, *(match.end() for match in re.finditer("\n", self.text))]
-        while path and path not in self._places:
-            path = path[:-1]
-        offset = self._places.get(path, 0)
-        line = bisect_right(self._lines, offset)
-        return line, offset - self._lines[line - 1] + 1
 
 
 def decode_text(data: bytes, file: str) -> str:
@@ -149,18 +112,6 @@ def parse_json_with_odd_numbers(text: str, file: str) -> Document:
         document = _parse_json(text, file, keep, number, whole)
     document.has_odd_numbers = bool(odd)
     return document
-
-
-def find_odd_number(value: Json) -> KeyPath | None:
-    """Where in `value` the first number stands that is infinite or none; None when there is none."""
-    if isinstance(value, float):
-        return None if math.isfinite(value) else ()
-    steps: Iterable[tuple[str | int, Json]] = ()
-    if isinstance(value, Mapping):
-        steps = value.items()
-    elif isinstance(value, list):
-        steps = enumerate(value)
-    return next(((step, *path) for step, inner in steps if (path := find_odd_number(inner)) is not None), None)
 
 
 def _parse_json(
@@ -329,43 +280,3 @@ def _find_token(text: str, lexeme: str) -> tuple[int, int]:
             start = match.start()
             return text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
     return 1, 1
-
-
-@define
-class _Level:
-    is_object: bool
-    path: KeyPath
-    index: int = 0
-    key: str | None = None
-
-
-def _key_places(text: str) -> dict[KeyPath, int]:
-    """Map each key path of a valid document to the offset of its key, or of its list item."""
-    places: dict[KeyPath, int] = {}
-    levels: list[_Level] = []
-    for match in TOKEN.finditer(text):
-        lexeme, top = match.group(), levels[-1] if levels else None
-        if lexeme in "}]":
-            levels.pop()
-            continue
-        if lexeme == ",":
-            if top is not None:
-                top.key, top.index = None, top.index + 1
-            continue
-        if lexeme == ":":
-            continue
-        if top is None:
-            path: KeyPath = ()
-        elif not top.is_object:
-            path = (*top.path, top.index)
-            places[path] = match.start()
-        elif top.key is None:
-            key: str = json.loads(lexeme)
-            top.key = key
-            places[*top.path, key] = match.start()
-            continue
-        else:
-            path = (*top.path, top.key)
-        if lexeme in "{[":
-            levels.append(_Level(lexeme == "{", path))
-    return places

@@ -13,7 +13,7 @@ from attrs import evolve
 from mcp_actors.config.approvals import apply_approvals, apply_trust
 from mcp_actors.config.choices import OPEN_CHOICES, Choices
 from mcp_actors.config.dedup import deduplicate
-from mcp_actors.config.jsonc import Document
+from mcp_actors.config.documents import Document
 from mcp_actors.config.merge import merge
 from mcp_actors.config.notes import ConfigNote, Shadowed
 from mcp_actors.config.policy import apply_policy
@@ -47,7 +47,7 @@ class LoadedConfig:
     files: tuple[str, ...] = ()
     # What was chosen and allowed: whoever adds a server later asks `policy.decide(spec, choices.policy)` first (S060).
     choices: Choices = OPEN_CHOICES
-    # What every source defines, before approval, policy and merge: a late source joins by `loading.with_readings`.
+    # What every source defines, before approval, policy and merge: a late source joins by `given.with_readings`.
     readings: tuple[SourceReading, ...] = ()
     # A managed file is in charge: nobody else adds servers (S025, S026).
     is_exclusive: bool = False

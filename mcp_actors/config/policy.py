@@ -1,6 +1,7 @@
 """Owns the administrator's and the user's say: which servers may run, by allow and deny lists.
 
-What this is not: how the lists are read (`policy_lists`), nor the exclusive managed file (S025), nor approval.
+What this is not: how the lists are read (`policy_lists`), what an entry of them matches (`policy_rules`), nor the
+exclusive managed file (S025), nor approval.
 
 Rules. Deny wins, whoever said it (S047). No allow list allows all, an empty one nothing (S052). A remote server must
 match an address entry when the list has one, a program a command entry; only without such entries a name is enough
@@ -9,31 +10,30 @@ match an address entry when the list has one, a program a command entry; only wi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from attrs import evolve, field
+from attrs import evolve
 
-from mcp_actors.config.patterns import UrlPattern, parse_address
-from mcp_actors.config.specs import RemoteTarget, Scope, ServerSpec, StdioTarget, TransportName
+from mcp_actors.config.specs import RemoteTarget, Scope, TransportName
 from mcp_actors.errors import ServerNotAllowed
 from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
+    from mcp_actors.config.policy_rules import Rule
+    from mcp_actors.config.specs import ServerSpec
 
 __all__ = [
+    "BY_COMMAND",
+    "BY_NAME",
+    "BY_URL",
     "EXEMPT",
     "OPEN_POLICY",
-    "CommandRule",
-    "NameRule",
+    "PLUGIN_ONLY",
     "Policy",
-    "PolicySource",
-    "Rule",
-    "UrlRule",
     "Verdict",
     "apply_policy",
-    "combine",
     "decide",
 ]
 
@@ -47,52 +47,10 @@ OWN_SCOPES = frozenset({Scope.USER, Scope.PROJECT, Scope.LOCAL})
 # What may run beside an exclusive file: its own servers, and connectors where it lets them in (S056).
 MANAGED_SCOPES = frozenset({Scope.ENTERPRISE, Scope.CLAUDEAI})
 
-
-@frozen
-class NameRule:
-    """Matches the configured name, literally (S049)."""
-
-    text: str
-    source: str
-    name: str
-    kind = "serverName"
-
-
-@frozen
-class CommandRule:
-    """Matches command and arguments, element by element (S050)."""
-
-    text: str
-    source: str
-    command: tuple[str, ...] = field(repr=False)
-    kind = "serverCommand"
-
-
-@frozen
-class UrlRule:
-    """Matches an address (S051)."""
-
-    text: str
-    source: str
-    pattern: UrlPattern = field(repr=False)
-    kind = "serverUrl"
-
-
-Rule: TypeAlias = NameRule | CommandRule | UrlRule
-
-
-@frozen
-class PolicySource:
-    """What one settings file says. `allow` None: it has no allow list."""
-
-    file: str
-    is_managed: bool = False
-    allow: tuple[Rule, ...] | None = None
-    deny: tuple[Rule, ...] = ()
-    # allowManagedMcpServersOnly: only managed allow lists count (S055).
-    is_managed_only: bool = False
-    # strictPluginOnlyCustomization: only plugins and the administrator bring servers along (S064).
-    is_plugin_only: bool = False
+# What an entry of a list goes by, as the lists call it: the configured name, the command, the address.
+BY_NAME: Final = "serverName"
+BY_COMMAND: Final = "serverCommand"
+BY_URL: Final = "serverUrl"
 
 
 @frozen
@@ -144,7 +102,7 @@ def decide(spec: ServerSpec, policy: Policy) -> Verdict:
         S016, S026, S046-S053, S064; faults 29 and 30.
     """
     for rule in policy.deny:
-        if _matches(rule, spec, in_every_spelling=False):
+        if rule.matches(spec, in_every_spelling=False):
             return Verdict(is_allowed=False, reason="explicitly blocked", rule=_named("deny", rule), source=rule.source)
     if policy.exclusive_by is not None and spec.scope not in MANAGED_SCOPES and spec.transport not in EXEMPT:
         reason = "an administrator has exclusive control of MCP servers"
@@ -160,8 +118,8 @@ def decide(spec: ServerSpec, policy: Policy) -> Verdict:
     kind = _decisive_kind(spec)
     has_decisive = any(rule.kind == kind for rule in policy.allow)
     for rule in policy.allow:
-        counts = rule.kind == kind if has_decisive else rule.kind == NameRule.kind
-        if counts and _matches(rule, spec, in_every_spelling=True):
+        counts = rule.kind == kind if has_decisive else rule.kind == BY_NAME
+        if counts and rule.matches(spec, in_every_spelling=True):
             return Verdict(is_allowed=True, rule=_named("allow", rule), source=rule.source)
     what = f"no {kind} entry matches" if has_decisive else "no entry matches"
     sources = ", ".join(dict.fromkeys(rule.source for rule in policy.allow)) or None
@@ -183,35 +141,8 @@ def apply_policy(specs: Iterable[ServerSpec], policy: Policy) -> tuple[ServerSpe
     return tuple(decided(spec) for spec in specs)
 
 
-def combine(sources: Sequence[PolicySource]) -> Policy:
-    """Join the lists of all settings files.
-
-    Source:
-        S054, S055, S064.
-    """
-    managed_only = any(source.is_managed_only for source in sources if source.is_managed)
-    counting = [source for source in sources if source.is_managed or not managed_only]
-    lists = [source.allow for source in counting if source.allow is not None]
-    allow = tuple(rule for rules in lists for rule in rules) if lists else None
-    return Policy(
-        allow,
-        tuple(rule for source in sources for rule in source.deny),
-        plugins_only_by=next((source.file for source in sources if source.is_plugin_only), None),
-    )
-
-
 def _decisive_kind(spec: ServerSpec) -> str:
-    return UrlRule.kind if isinstance(spec.target, RemoteTarget) else CommandRule.kind
-
-
-def _matches(rule: Rule, spec: ServerSpec, *, in_every_spelling: bool) -> bool:
-    if isinstance(rule, NameRule):
-        return rule.name == spec.name
-    if isinstance(rule, CommandRule):
-        return isinstance(spec.target, StdioTarget) and rule.command == (spec.target.command, *spec.target.args)
-    if not isinstance(spec.target, RemoteTarget):
-        return False
-    return rule.pattern.matches(parse_address(spec.target.url), in_every_spelling=in_every_spelling)
+    return BY_URL if isinstance(spec.target, RemoteTarget) else BY_COMMAND
 
 
 def _named(which: str, rule: Rule) -> str:

@@ -1,6 +1,6 @@
-"""Owns how the allow and deny lists of one settings file are read.
+"""Owns how the allow and deny lists of settings files are read, each file by itself, and joined.
 
-What this is not: what the lists decide (`policy`), nor which files there are (`choices`).
+What this is not: what the lists decide (`policy`), nor which files there are (`settings_texts`).
 
 Rule: what is not understood in a managed list closes, it does not open (S059).
 """
@@ -14,17 +14,36 @@ from typing import TYPE_CHECKING
 
 from mcp_actors.config.expand import expand
 from mcp_actors.config.patterns import parse_pattern
-from mcp_actors.config.policy import PLUGIN_ONLY, CommandRule, NameRule, PolicySource, Rule, UrlRule
+from mcp_actors.config.policy import PLUGIN_ONLY, Policy
+from mcp_actors.config.policy_rules import CommandRule, NameRule, UrlRule
+from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mcp_actors.config.notes import Findings
+    from mcp_actors.config.policy_rules import Rule
     from mcp_actors.jsontypes import Json, JsonObject
 
-__all__ = ["parse_policy"]
+__all__ = ["PolicySource", "combine", "parse_policy"]
 
 ALLOWED_NAME = re.compile(r"[A-Za-z0-9_-]+")
 # What a variable of an allowed address may not bring in: it would widen or move what the entry allows (S058).
 WIDENING = re.compile(r"[*/\\?#@:%]|\.\.|^$")
+
+
+@frozen
+class PolicySource:
+    """What one settings file says. `allow` None: it has no allow list."""
+
+    file: str
+    is_managed: bool = False
+    allow: tuple[Rule, ...] | None = None
+    deny: tuple[Rule, ...] = ()
+    # allowManagedMcpServersOnly: only managed allow lists count (S055).
+    is_managed_only: bool = False
+    # strictPluginOnlyCustomization: only plugins and the administrator bring servers along (S064).
+    is_plugin_only: bool = False
 
 
 def parse_policy(
@@ -62,6 +81,23 @@ def parse_policy(
         # A person's own file is either right or not used; the problem says so (S059).
         return PolicySource(file)
     return PolicySource(file, is_managed, allow, deny or (), only, is_managed and _is_plugin_only(settings, findings))
+
+
+def combine(sources: Sequence[PolicySource]) -> Policy:
+    """Join the lists of all settings files.
+
+    Source:
+        S054, S055, S064.
+    """
+    managed_only = any(source.is_managed_only for source in sources if source.is_managed)
+    counting = [source for source in sources if source.is_managed or not managed_only]
+    lists = [source.allow for source in counting if source.allow is not None]
+    allow = tuple(rule for rules in lists for rule in rules) if lists else None
+    return Policy(
+        allow,
+        tuple(rule for source in sources for rule in source.deny),
+        plugins_only_by=next((source.file for source in sources if source.is_plugin_only), None),
+    )
 
 
 def _is_plugin_only(settings: JsonObject, findings: Findings) -> bool:

@@ -1,6 +1,6 @@
 """Owns the way from one document to the servers it defines, before they meet those of other documents.
 
-What this is not: finding and reading files (`loading`), nor precedence (`merge`).
+What this is not: finding and reading files (`loading`), parsing them (`source_texts`), nor precedence (`merge`).
 """
 
 from __future__ import annotations
@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING
 from attrs import evolve, field
 
 from mcp_actors.config.dialects import PROJECT_DIRECTORY, WORKSPACE_NAME, Translation, copy_of
+from mcp_actors.config.documents import find_odd_number
 from mcp_actors.config.formats import NATIVE, Format, ServerTable, fill_env_file
-from mcp_actors.config.jsonc import Document, decode_text, find_odd_number, parse_json_with_odd_numbers, parse_toml
 from mcp_actors.config.notes import ConfigNote, Findings, KeyPath
 from mcp_actors.config.validate import EntryContext, read_entry
-from mcp_actors.errors import ConfigError
 from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
+    from mcp_actors.config.documents import Document
     from mcp_actors.config.specs import Scope, ServerSpec
+    from mcp_actors.errors import ConfigError
 
-__all__ = ["SourceReading", "SourceText", "Surroundings", "parse_source", "read_document", "read_source"]
+__all__ = ["SourceReading", "SourceText", "Surroundings", "read_document"]
 
 
 def _no_files(path: str, directory: str) -> bytes:  # noqa: ARG001 - the shape of a reader
@@ -72,32 +73,6 @@ class SourceReading:
     specs: tuple[ServerSpec, ...] = ()
     problems: tuple[ConfigError, ...] = ()
     notes: tuple[ConfigNote, ...] = ()
-
-
-def read_source(source: SourceText, around: Surroundings) -> SourceReading:
-    """Parse and read one source.
-
-    Returns:
-        Its reading. A file that cannot be parsed is a reading with one problem and no specs.
-
-    Source:
-        S001; faults 21-24.
-    """
-    try:
-        document = parse_source(source)
-    except ConfigError as problem:
-        return SourceReading(source.scope, source.file, source.rank, problems=(problem,))
-    return read_document(document, source, around)
-
-
-def parse_source(source: SourceText) -> Document:
-    """Decode and parse `source`.
-
-    Raises:
-        ConfigError: with the place of the fault.
-    """
-    text = decode_text(source.data, source.file)
-    return parse_toml(text, source.file) if source.format.is_toml else parse_json_with_odd_numbers(text, source.file)
 
 
 def read_document(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
-from mcp_actors.config.jsonc import TOKEN
+from mcp_actors.config.positions import TOKEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from attrs import evolve
 
 from mcp_actors.config.approvals import Approvals
-from mcp_actors.config.sources import SourceReading, Surroundings, parse_source, read_document
+from mcp_actors.config.sources import SourceReading, read_document
 from mcp_actors.config.specs import Scope
 from mcp_actors.errors import ConfigError
-from mcp_actors.files.places import Places, is_missing, source_at
+from mcp_actors.files.places import is_missing, source_at
 
 if TYPE_CHECKING:
+    from mcp_actors.config.sources import Surroundings
+    from mcp_actors.files.places import Places
     from mcp_actors.jsontypes import Json
 
 __all__ = ["ClaudeJson", "read_claude_json"]
@@ -35,6 +37,8 @@ def read_claude_json(places: Places, around: Surroundings) -> ClaudeJson:
     """User servers at the top, local ones under the project's path (S009, S012, S024, S037)."""
     if is_missing(places.claude_json):
         return ClaudeJson()
+    from mcp_actors.config.source_texts import parse_source  # whoever has none parses nothing
+
     source = source_at(places.claude_json, Scope.USER, must_have_servers=False)
     if isinstance(source, SourceReading):
         return ClaudeJson((source,))

@@ -1,31 +1,29 @@
 """Owns which configuration files count, and in which order: the way from a working directory to a `LoadedConfig`.
 
 What this is not: what the files mean; all of that is pure and in `config/`. Kinds of files that have more to them are
-read beside this (`claude_json`, `plugins`, `settings_files`, `managed`, `ide`). Nothing starts or contacts a server.
+read beside this (`claude_json`, `plugins`, `settings_files`, `managed`, `ide`), and what a program holds in its hands
+needs none of it (`given`). Nothing starts or contacts a server.
 
 Blocking, and short: a few small files. A body with other work in hand calls `load_config` in a thread.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from mcp_actors.config.choices import OPEN_CHOICES, Choices
 from mcp_actors.config.formats import format_of_path
-from mcp_actors.config.loaded import APPROVE_PROJECT, LoadedConfig, assemble, read_mapping
+from mcp_actors.config.loaded import APPROVE_PROJECT, LoadedConfig, assemble
 from mcp_actors.config.settings import TRUE_WORDS
-from mcp_actors.config.sources import SourceReading, SourceText, Surroundings, read_source
+from mcp_actors.config.source_texts import read_source
+from mcp_actors.config.sources import SourceReading, SourceText, Surroundings
 from mcp_actors.config.specs import Scope
 from mcp_actors.files.claude_json import read_claude_json
 from mcp_actors.files.managed import managed_servers, refuse_configs
 from mcp_actors.files.places import (
     MANAGED_FILE,
     PROJECT_FILE,
-    ConfigInput,
     Places,
     is_json_text,
     is_missing,
@@ -36,26 +34,14 @@ from mcp_actors.files.settings_files import read_settings_files
 from mcp_actors.tools.naming import normalise_server
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from mcp_actors.config.approvals import Approvals
-    from mcp_actors.config.specs import ServerSpec
+    from mcp_actors.files.places import ConfigInput
     from mcp_actors.files.plugins import Plugin
 
-__all__ = [
-    "APPROVE_PROJECT",
-    "ConfigLike",
-    "LoadedConfig",
-    "load_any",
-    "load_choices",
-    "load_config",
-    "specs_from_mapping",
-    "with_readings",
-]
-
-# A mapping {"mcpServers": {...}}, the path (or JSON text) of a file, server specs, what `loading` loaded;
-# None: the files that apply in the working directory.
-ConfigLike: TypeAlias = "LoadedConfig | Mapping[str, object] | str | Path | Iterable[ServerSpec] | None"
+__all__ = ["APPROVE_PROJECT", "LoadedConfig", "load_config"]
 
 
 def load_config(
@@ -131,69 +117,6 @@ def load_config(
         return loaded
     # So that whoever watches files watches it, too.
     return evolve(loaded, files=(*loaded.files, str(places.cwd / settings)))
-
-
-def load_any(config: ConfigLike, environ: Mapping[str, str]) -> LoadedConfig:
-    """Turn whatever names a configuration into a loaded one. Raises `ConfigError` when nothing of it can be used."""
-    if isinstance(config, LoadedConfig):
-        return config
-    if isinstance(config, Mapping):
-        choices = load_choices(environ)
-        loaded = specs_from_mapping(config, environ, choices=choices)  # pyright: ignore[reportArgumentType]
-    elif config is None:
-        loaded = load_config(environ=environ)
-    elif isinstance(config, str | Path):
-        loaded = load_config([config], environ=environ, strict=True)
-    else:
-        return LoadedConfig(specs=tuple(config), choices=load_choices(environ))
-    unusable = [problem for problem in loaded.problems if problem.server is None]
-    if unusable and not loaded.specs:
-        raise unusable[0]
-    return loaded
-
-
-def load_choices(environ: Mapping[str, str], *, places: Places | None = None) -> Choices:
-    """Read only what settings files say: for servers that a program adds itself (S048, S060, fault 29)."""
-    places = places or Places.of(environ)
-    return read_settings_files(places, environ, read_claude_json(places, Surroundings(environ)))
-
-
-def with_readings(
-    loaded: LoadedConfig, late: Sequence[SourceReading], needs_auth: Collection[str] = ()
-) -> LoadedConfig:
-    """The configuration with sources that arrived late: connectors, mostly. Everything is decided anew.
-
-    Source:
-        S015, S022, S056, S057.
-    """
-    if loaded.choices.are_connectors_off:
-        late = [reading for reading in late if reading.scope is not Scope.CLAUDEAI]
-    if loaded.is_exclusive:
-        late = [
-            reading for reading in late if reading.scope is Scope.CLAUDEAI and loaded.choices.are_connectors_managed
-        ]
-    readings = [*loaded.readings, *late]
-    return assemble(readings, loaded.choices, normalise_server, needs_auth=needs_auth, is_exclusive=loaded.is_exclusive)
-
-
-def specs_from_mapping(
-    mapping: Mapping[str, object],
-    environ: Mapping[str, str],
-    *,
-    source: str = "<program>",
-    scope: Scope = Scope.DYNAMIC,
-    is_unset_fatal: bool = False,
-    choices: Choices = OPEN_CHOICES,
-) -> LoadedConfig:
-    """Read a configuration that a program holds in its hands: see `config.loaded.read_mapping`.
-
-    `choices` are those of `load_choices` where the policy of the machine is to hold.
-    """
-    reading = read_mapping(mapping, environ, source, scope, is_unset_fatal=is_unset_fatal)
-    return assemble([reading], choices, normalise_server)
-
-
-# ── sources ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _read_project_files(places: Places, around: Surroundings) -> list[SourceReading]:

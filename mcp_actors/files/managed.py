@@ -1,30 +1,29 @@
-"""Owns the reading of what an administrator put on this machine: the managed servers, the managed settings.
+"""Owns the reading of the servers that an administrator put on this machine, and what of ours that rules out.
 
-What this is not: what the settings mean (`config.choices`, `config.policy`).
+What this is not: the managed settings (`managed_settings`).
 
 Rule 1: what cannot be read closes, it does not open (S025, S059).
 """
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from mcp_actors.config.choices import SettingsLayer, SettingsText, merge_settings, parse_settings
-from mcp_actors.config.sources import SourceReading, SourceText, Surroundings, read_source
+from mcp_actors.config.source_texts import read_source
+from mcp_actors.config.sources import SourceText
 from mcp_actors.config.specs import Scope
-from mcp_actors.errors import ConfigError, ServerNotAllowed
-from mcp_actors.files.places import is_missing, read_bounded, source_at, unreadable
+from mcp_actors.errors import ServerNotAllowed
+from mcp_actors.files.places import source_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from mcp_actors.jsontypes import Json
+    from mcp_actors.config.sources import SourceReading, Surroundings
 
-__all__ = ["managed_servers", "managed_settings", "refuse_configs"]
+__all__ = ["managed_servers", "refuse_configs"]
 
 
 def managed_servers(path: Path, around: Surroundings, *, are_configs_given: bool) -> SourceReading:
@@ -60,36 +59,3 @@ def refuse_configs(readings: Iterable[SourceReading], by: str) -> Iterator[Sourc
 
 def _refusal(file: str, reason: str) -> ServerNotAllowed:
     return ServerNotAllowed(file=file, reason=reason, remedy="leave out --config", category="not_allowed")
-
-
-def managed_settings(directory: Path, problems: list[ConfigError]) -> Iterator[SettingsText]:
-    """``managed-settings.json`` and its drop-ins as one; a piece that cannot be read closes all (S059, S062)."""
-    main = directory / "managed-settings.json"
-    paths = [] if is_missing(main) else [main]
-    drop_ins = directory / "managed-settings.d"
-    try:
-        paths += sorted(path for path in drop_ins.iterdir() if path.suffix == ".json") if drop_ins.is_dir() else []
-    except OSError as exc:
-        problems.append(unreadable(drop_ins, exc))
-        yield SettingsText(None, str(drop_ins), SettingsLayer.MANAGED)
-    if len(paths) == 1:
-        yield from _managed_piece(paths[0], problems)
-        return
-    pieces: list[Mapping[str, Json]] = []
-    for path in paths:
-        for text in _managed_piece(path, problems):
-            settings = parse_settings(text)
-            if settings is None:
-                yield text  # `read_choices` reports it, and closes
-            else:
-                pieces.append(settings)
-    if pieces:
-        yield SettingsText(json.dumps(merge_settings(pieces)).encode(), str(main), SettingsLayer.MANAGED)
-
-
-def _managed_piece(path: Path, problems: list[ConfigError]) -> Iterator[SettingsText]:
-    try:
-        yield SettingsText(read_bounded(path), str(path), SettingsLayer.MANAGED)
-    except (OSError, ValueError) as exc:
-        problems.append(unreadable(path, exc))
-        yield SettingsText(None, str(path), SettingsLayer.MANAGED)

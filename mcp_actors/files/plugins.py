@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve, field
 
-from mcp_actors.config.sources import SourceReading, SourceText, Surroundings, parse_source, read_source
+from mcp_actors.config.source_texts import parse_source, read_source
+from mcp_actors.config.sources import SourceReading, SourceText, Surroundings
 from mcp_actors.config.specs import Scope
 from mcp_actors.errors import ConfigError
 from mcp_actors.files.places import PROJECT_FILE, Places, is_missing, leads_below, source_at

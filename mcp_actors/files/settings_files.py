@@ -1,36 +1,32 @@
-"""Owns the reading of the settings files of all layers, and of what we remember beside them.
+"""Owns which settings files there are, of all layers, and what is chosen by them and beside them.
 
-What this is not: what they mean (`config.choices`, `config.remembered`), nor servers (`loading`).
+What this is not: what they mean (`config.settings_texts`), what we remember (`remembered`), nor servers (`loading`).
 """
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from mcp_actors.config.choices import Choices, SettingsLayer, SettingsText, read_choices
-from mcp_actors.config.jsonc import decode_text
-from mcp_actors.config.remembered import NOTHING_REMEMBERED, Remembered, parse_remembered
-from mcp_actors.errors import ConfigError
-from mcp_actors.files.managed import managed_settings
+from mcp_actors.config.choices import SettingsLayer, SettingsText, choices_of_environment
+from mcp_actors.files.managed_settings import managed_settings
 from mcp_actors.files.places import (
     CHOICES_FILE,
-    ConfigInput,
-    Places,
     is_json_text,
     is_missing,
     read_bounded,
     unreadable,
 )
-from mcp_actors.files.private import why_doubted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from mcp_actors.config.choices import Choices
+    from mcp_actors.errors import ConfigError
     from mcp_actors.files.claude_json import ClaudeJson
+    from mcp_actors.files.places import ConfigInput, Places
 
 
 __all__ = ["read_settings_files"]
@@ -58,16 +54,18 @@ def read_settings_files(
             texts.append(SettingsText(read_bounded(path), str(path), layer))
         except (OSError, ValueError) as exc:
             problems.append(unreadable(path, exc))
-    choices = read_choices(texts, environ, is_trusted=claude.is_trusted)
-    remembered = _remembered(places, problems)
-    switches = remembered.switches(str(places.project))
-    return evolve(
-        choices,
-        approvals=choices.approvals.joined(claude.approvals).joined(remembered.approvals),
-        switched_off=claude.switched_off | switches.disabled,
-        switched_on=switches.enabled,
-        problems=(*problems, *choices.problems),
-    )
+    if texts:
+        from mcp_actors.config.settings_texts import read_choices  # most programs run where there is none
+
+        choices = read_choices(texts, environ, is_trusted=claude.is_trusted)
+    else:
+        choices = choices_of_environment(environ, is_trusted=claude.is_trusted)
+    choices = evolve(choices, approvals=choices.approvals.joined(claude.approvals), switched_off=claude.switched_off)
+    if not is_missing(places.state_dir / CHOICES_FILE):
+        from mcp_actors.files.remembered import add_remembered  # nor has anybody approved or switched anything
+
+        choices = add_remembered(choices, places, problems)
+    return evolve(choices, problems=(*problems, *choices.problems))
 
 
 def _given_settings(item: ConfigInput, cwd: Path, problems: list[ConfigError]) -> Iterator[SettingsText]:
@@ -80,25 +78,3 @@ def _given_settings(item: ConfigInput, cwd: Path, problems: list[ConfigError]) -
         yield SettingsText(read_bounded(path), str(path), SettingsLayer.COMMAND_LINE)
     except (OSError, ValueError) as exc:
         problems.append(unreadable(path, exc))
-
-
-def _remembered(places: Places, problems: list[ConfigError]) -> Remembered:
-    """What our own state directory holds; a file that cannot be used, or that others may write, lets nothing run."""
-    path = places.state_dir / CHOICES_FILE
-    if is_missing(path):
-        return NOTHING_REMEMBERED
-    try:
-        remembered = parse_remembered(decode_text(read_bounded(path), str(path)), str(path))
-    except ConfigError as problem:
-        problems.append(problem)
-        return NOTHING_REMEMBERED
-    except (OSError, ValueError) as exc:
-        problems.append(unreadable(path, exc))
-        return NOTHING_REMEMBERED
-    for place in (places.state_dir, path):
-        if (why := why_doubted(place)) is not None:
-            reason = f"what was approved and switched on is not believed: {why}"
-            remedy = f"make it yours alone: chmod go-w {shlex.quote(str(place))}"
-            problems.append(ConfigError(file=str(place), reason=reason, remedy=remedy, category="unreadable"))
-            return remembered.doubted()
-    return remembered

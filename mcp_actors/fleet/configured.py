@@ -1,6 +1,6 @@
 """Owns what should run, and by whose word: the configuration, the program that adds servers, sources that come late.
 
-What this is not: the reading of files (`loading`), what follows from a change (`runtime`), or anything that runs.
+What this is not: the reading of files (`files`), what follows from a change (`runtime`), or anything that runs.
 
 A server that the program added or removed stays as the program said, whatever the files say about its name; one that
 was removed comes back when its definition changes.
@@ -17,11 +17,12 @@ import trio
 from attrs import evolve
 
 from mcp_actors.config.changes import Applied, compare, is_same, keep_last_good
+from mcp_actors.config.loaded import LoadedConfig
 from mcp_actors.config.policy import apply_policy
 from mcp_actors.config.sources import SourceReading
 from mcp_actors.config.specs import Scope, ServerSpec
 from mcp_actors.errors import ConfigError
-from mcp_actors.files.loading import ConfigLike, LoadedConfig, load_any, with_readings
+from mcp_actors.files.given import ConfigLike, load_any, with_readings
 from mcp_actors.tools.naming import normalise_server, server_prefix, unknown_server
 
 if TYPE_CHECKING:

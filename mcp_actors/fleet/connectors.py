@@ -14,7 +14,8 @@ import trio
 from attrs import evolve, field
 
 from mcp_actors.actors.lifecycle import ServerState
-from mcp_actors.config.sources import SourceReading, SourceText, Surroundings, read_source
+from mcp_actors.config.source_texts import read_source
+from mcp_actors.config.sources import SourceReading, SourceText, Surroundings
 from mcp_actors.config.specs import RemoteTarget, Scope
 from mcp_actors.errors import ConfigError, McpActorsError, TransportError
 from mcp_actors.origins import place_of

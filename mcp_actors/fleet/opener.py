@@ -16,9 +16,7 @@ from attrs import field
 from mcp_actors.config.specs import RemoteTarget
 from mcp_actors.transports.found import Found
 from mcp_actors.transports.ladder import Hurry
-from mcp_actors.transports.leftovers import open_journal
 from mcp_actors.transports.opening import open_transport
-from mcp_actors.transports.sweeping import Sweep, find_leftovers
 from mcp_actors.values import define
 
 if TYPE_CHECKING:
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.transports.base import Transport
     from mcp_actors.transports.leftovers import Journal
+    from mcp_actors.transports.sweeping import Sweep
 
 __all__ = ["Opener"]
 
@@ -57,10 +56,16 @@ class Opener:
     # Where living children are noted.
     _journal: Journal | None = field(default=None, init=False)
 
-    def sweep(self) -> Sweep:
-        """Find what an earlier run left behind, for somebody to stop, and open this run's journal (fault 4)."""
+    def sweep(self) -> Sweep | None:
+        """Find what an earlier run left behind, for somebody to stop, and open this run's journal (fault 4).
+
+        None where nothing is kept.
+        """
         if self.state_dir is None:
-            return Sweep(self.settings, self.hurry)
+            return None
+        from mcp_actors.transports.leftovers import open_journal
+        from mcp_actors.transports.sweeping import find_leftovers
+
         directory = self.state_dir / "children"
         found = find_leftovers(directory, self.settings, self.hurry)
         self._journal = open_journal(directory)

@@ -6,7 +6,8 @@ import pytest
 
 from mcp_actors.config.dialects import input_variable
 from mcp_actors.config.formats import FORMATS, NATIVE, format_of_path, parse_env_file
-from mcp_actors.config.sources import SourceReading, SourceText, Surroundings, read_source
+from mcp_actors.config.source_texts import read_source
+from mcp_actors.config.sources import SourceReading, SourceText, Surroundings
 from mcp_actors.config.specs import RemoteTarget, Scope, StdioTarget, TransportName
 
 ENVIRON = {"API_KEY": "key", "MCP_INPUT_GITHUB_TOKEN": "asked", "REGION": "eu"}

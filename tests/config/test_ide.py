@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from mcp_actors.config.ide import CREDENTIAL_HEADER, IdeLock, choose_ide, parse_lock, spec_of_ide
 from mcp_actors.config.notes import Findings
-from mcp_actors.config.policy import Policy, combine, decide
-from mcp_actors.config.policy_lists import parse_policy
+from mcp_actors.config.policy import Policy, decide
+from mcp_actors.config.policy_lists import combine, parse_policy
 from mcp_actors.config.specs import TransportName
 
 FULL = {

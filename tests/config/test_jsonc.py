@@ -8,14 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_actors.config.jsonc import (
-    MAX_DEPTH,
-    decode_text,
-    find_odd_number,
-    parse_json,
-    parse_json_with_odd_numbers,
-    parse_toml,
-)
+from mcp_actors.config.documents import find_odd_number
+from mcp_actors.config.jsonc import MAX_DEPTH, decode_text, parse_json, parse_json_with_odd_numbers, parse_toml
 from mcp_actors.errors import ConfigError
 
 ACCEPTED = [
@@ -114,19 +108,6 @@ def test_duplicate_keys_are_told() -> None:
     assert document.duplicates == ("x", "b")
 
 
-def test_locate_finds_keys_and_items() -> None:
-    """Every key path leads to its key, a list path to its item, an unknown one to the nearest parent."""
-    document = parse_json('{\n "a": {"x,]": [1,\n  {"y": 2}]},\n // "b": 0\n "b": "{",\n}', "f")
-
-    assert document.locate(("a",)) == (2, 2)
-    assert document.locate(("a", "x,]")) == (2, 8)
-    assert document.locate(("a", "x,]", 1)) == (3, 3)
-    assert document.locate(("a", "x,]", 1, "y")) == (3, 4)
-    assert document.locate(("b",)) == (5, 2)
-    assert document.locate(("b", "missing", 3)) == (5, 2)
-    assert document.locate(("missing",)) == (1, 1)
-
-
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
@@ -141,25 +122,6 @@ def test_parse_reads_json_with_comments_between_tokens(value: object, filler: st
     text = filler + filler.join(pieces) + filler
 
     assert value == parse_json(text, "f").value
-
-
-@given(values)
-def test_locate_answers_for_every_path(value: object) -> None:
-    """Each path of a document leads to where its key's text stands."""
-    text = json.dumps(value, indent=1)
-    document, lines = parse_json(text, "f"), text.split("\n")
-
-    def walk(item: object, path: tuple[str | int, ...]) -> None:
-        if isinstance(item, dict):
-            for key, inner in item.items():
-                line, column = document.locate((*path, key)) or (0, 0)
-                assert lines[line - 1][column - 1 :].startswith(json.dumps(key))
-                walk(inner, (*path, key))
-        elif isinstance(item, list):
-            for index, inner in enumerate(item):
-                walk(inner, (*path, index))
-
-    walk(value, ())
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mcp_actors.config.notes import Findings
-from mcp_actors.config.policy import PolicySource, combine, decide
-from mcp_actors.config.policy_lists import parse_policy
+from mcp_actors.config.policy import decide
+from mcp_actors.config.policy_lists import PolicySource, combine, parse_policy
 from mcp_actors.config.specs import ServerSpec, StdioTarget
 
 NAME = {"serverName": "s"}

@@ -8,7 +8,8 @@ import pytest
 from attrs import evolve
 
 from mcp_actors.config.formats import FORMATS
-from mcp_actors.config.sources import SourceText, Surroundings, parse_source, read_document, read_source
+from mcp_actors.config.source_texts import parse_source, read_source
+from mcp_actors.config.sources import SourceText, Surroundings, read_document
 from mcp_actors.config.specs import RemoteTarget, Scope, StdioTarget
 
 AROUND = Surroundings({"TOKEN": "canary"}, "/work", "/home/u")
