@@ -90,7 +90,7 @@ if TYPE_CHECKING:
     from mcp_actors.model.pins import PinBook, PinStore
     from mcp_actors.model.result_reader import Called
     from mcp_actors.protocol.events import LogReceived
-    from mcp_actors.protocol.mrtr import InputRequired
+    from mcp_actors.protocol.questions import InputRequired
     from mcp_actors.protocol.task_handle import TaskHandle
     from mcp_actors.runtime import open_runtime
     from mcp_actors.tools.catalog import Catalog, Collision, Tool
@@ -287,7 +287,7 @@ _HOMES = {
     "model.pins": ("PinBook", "PinStore"),
     "model.result_reader": ("Called",),
     "protocol.events": ("LogReceived",),
-    "protocol.mrtr": ("InputRequired",),
+    "protocol.questions": ("InputRequired",),
     "protocol.task_handle": ("TaskHandle",),
     "runtime": ("open_runtime",),
     "tools.catalog": ("Catalog", "Collision", "Tool"),

@@ -13,7 +13,7 @@ from typing import Final
 __all__ = ["cut", "one_line", "strip_sequences", "visible"]
 
 # Whole sequences, so that no "[31m" is left of a colour. An unfinished one ends with its line.
-_SEQUENCE: Final = re.compile(
+_SEQUENCE: Final = (
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"
     r"|\x1b[ -/]*[0-~]?"
@@ -22,7 +22,7 @@ _SEQUENCE: Final = re.compile(
 
 def strip_sequences(text: str) -> str:
     """Take out what steers a terminal: colours, titles, movements."""
-    return _SEQUENCE.sub("", text)
+    return re.sub(_SEQUENCE, "", text)
 
 
 def visible(text: str) -> str:

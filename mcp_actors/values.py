@@ -69,7 +69,7 @@ def _restore(self: attrs.AttrsInstance, state: dict[str, object]) -> None:
 
 _LATE: Final = {name: _late(name) for name in ("__repr__", "__eq__", "__hash__")}
 # What a class has whose values cannot change, by itself or by its base; such a class with equality has a hash.
-_REFUSES: Final = attrs.frozen(type("Frozen", (), {})).__setattr__
+_REFUSES: Final = attrs.frozen(type("Frozen", (), {}), repr=False, eq=False, slots=False).__setattr__
 
 if not TYPE_CHECKING:
 

@@ -21,7 +21,6 @@ from mcp_actors.groups import bare_errors
 from mcp_actors.protocol.features import ASKS_A_PERSON, ELICITATION
 from mcp_actors.protocol.jsonrpc import INVALID_PARAMS
 from mcp_actors.protocol.mrtr import Complete, RoundTrip
-from mcp_actors.protocol.server_asks import has_mode
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -30,7 +29,8 @@ if TYPE_CHECKING:
     from mcp_actors.actors.hosting import Answering
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.protocol.budget import Budget
-    from mcp_actors.protocol.mrtr import InputRequest, RoundTripStep
+    from mcp_actors.protocol.mrtr import RoundTripStep
+    from mcp_actors.protocol.questions import InputRequest
 
 __all__ = ["answers_to", "ask_in_rounds", "ask_one_round", "ask_with_pages", "visit_and_repeat"]
 
@@ -161,6 +161,7 @@ async def ask_with_pages(connection: Connection, request: Request) -> bytes:
 
 def _pages_of(answering: Answering, error: RpcError) -> Sequence[JsonObject] | None:
     from mcp_actors.elicitation.requests import Kind, url_entries  # few servers ever ask for this
+    from mcp_actors.protocol.server_asks import has_mode
 
     return url_entries(error, kinds={Kind.URL} if has_mode(answering.capabilities, "url") else set())
 

@@ -41,7 +41,7 @@ __all__ = [
 PROJECT_DIRECTORY = "CLAUDE_PROJECT_DIR"
 WORKSPACE_NAME = "MCP_WORKSPACE_NAME"
 
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 TEXT_FIELDS = ("command", "cwd", "url", "envFile")
 
 
@@ -112,7 +112,7 @@ def input_variable(name: str) -> str:
     return "MCP_INPUT_" + re.sub(r"[^A-Za-z0-9]", "_", name).upper()
 
 
-EDITOR_REFERENCE = re.compile(r"\$\{(?:(env|input|config|command):([^{}]*)|([A-Za-z]+|/))\}")
+EDITOR_REFERENCE = r"\$\{(?:(env|input|config|command):([^{}]*)|([A-Za-z]+|/))\}"
 EDITOR_NAMES: Mapping[str, str] = {
     "workspaceFolder": f"${{{PROJECT_DIRECTORY}}}",
     "workspaceRoot": f"${{{PROJECT_DIRECTORY}}}",
@@ -129,7 +129,7 @@ def _editor(translation: Translation, defaults: Mapping[str, str]) -> None:
             kind, name, word = match.groups()
             if word is not None:
                 return EDITOR_NAMES.get(word, match.group())
-            if kind == "env" and NAME.fullmatch(name):
+            if kind == "env" and re.fullmatch(NAME, name):
                 return f"${{{name}}}"
             if kind == "input":
                 default = defaults.get(name)
@@ -137,7 +137,7 @@ def _editor(translation: Translation, defaults: Mapping[str, str]) -> None:
             translation.unsupported(key, f"holds a ${{{kind}:...}} reference, which only the editor can resolve")
             return match.group()
 
-        return EDITOR_REFERENCE.sub(one, text)
+        return re.sub(EDITOR_REFERENCE, one, text)
 
     translation.rewrite(change)
 
@@ -160,7 +160,7 @@ def cursor(translation: Translation) -> None:
     _editor(translation, {})
 
 
-SHELL_REFERENCE = re.compile(r"\$([A-Z_][A-Z0-9_]*)")
+SHELL_REFERENCE = r"\$([A-Z_][A-Z0-9_]*)"
 
 
 def gemini(translation: Translation) -> None:
@@ -175,7 +175,7 @@ def gemini(translation: Translation) -> None:
         entry.pop("command")
         translation.unsupported("command", "is not used: Gemini prefers the address")
     # Its other form, ${NAME}, is ours already.
-    translation.rewrite(lambda text, _: SHELL_REFERENCE.sub(r"${\1}", text))
+    translation.rewrite(lambda text, _: re.sub(SHELL_REFERENCE, r"${\1}", text))
 
 
 def codex(translation: Translation) -> None:
@@ -197,7 +197,7 @@ def codex(translation: Translation) -> None:
             translation.table("env").setdefault(name, f"${{{name}:-}}")
 
 
-OPENCODE_REFERENCE = re.compile(r"\{(env|file):([^{}]*)\}")
+OPENCODE_REFERENCE = r"\{(env|file):([^{}]*)\}"
 
 
 def opencode(translation: Translation) -> None:
@@ -213,7 +213,7 @@ def opencode(translation: Translation) -> None:
         def one(match: re.Match[str]) -> str:
             kind, name = match.groups()
             if kind == "env":
-                return f"${{{name}}}" if NAME.fullmatch(name) else match.group()
+                return f"${{{name}}}" if re.fullmatch(NAME, name) else match.group()
             try:
                 content = translation.read_file(name).decode().strip()
             except (OSError, UnicodeDecodeError):
@@ -226,7 +226,7 @@ def opencode(translation: Translation) -> None:
             translation.fixed[slot] = content
             return f"${{{slot}}}"
 
-        return OPENCODE_REFERENCE.sub(one, text)
+        return re.sub(OPENCODE_REFERENCE, one, text)
 
     translation.rewrite(change)
 

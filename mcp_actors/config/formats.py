@@ -199,7 +199,7 @@ def format_of_path(path: str) -> Format:
     return next((row for row in FORMATS.values() if re.search(row.pattern, path)), NATIVE)
 
 
-ENV_LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_.]*)\s*=\s*(.*?)\s*$")
+ENV_LINE = r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_.]*)\s*=\s*(.*?)\s*$"
 
 
 def parse_env_file(text: str) -> dict[str, str]:
@@ -209,7 +209,7 @@ def parse_env_file(text: str) -> dict[str, str]:
     """
     values: dict[str, str] = {}
     for line in text.removeprefix("\ufeff").splitlines():
-        match = ENV_LINE.match(line)
+        match = re.match(ENV_LINE, line)
         if match is None or line.lstrip().startswith("#"):
             continue
         name, value = match.groups()

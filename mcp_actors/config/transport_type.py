@@ -30,7 +30,7 @@ SPELLINGS: Final[Mapping[str, TransportName]] = {
 # Not for files: they belong to IDE extensions and to programs that embed us (S007).
 INTERNAL_SPELLINGS: Final = frozenset({"sseide", "wside", "sdk", "claudeaiproxy"})
 ACCEPTED: Final = "stdio, http (or streamable-http), sse, ws (or websocket)"
-SHOWABLE: Final = re.compile(r"[\w .+-]{1,32}")
+SHOWABLE: Final = r"[\w .+-]{1,32}"
 
 
 def is_guessed(raw: JsonObject) -> bool:
@@ -78,7 +78,7 @@ def _spelled(key: str, written: Json, told: EntryFindings) -> TransportName | No
         return None
     transport = SPELLINGS.get(spelling)
     if transport is None:
-        shown = f" {written!r}" if SHOWABLE.fullmatch(written) else ""
+        shown = f" {written!r}" if re.fullmatch(SHOWABLE, written) else ""
         told.problem((key,), f"unknown transport type{shown}", f"accepted: {ACCEPTED}", "unknown_type")
     return transport
 

@@ -9,6 +9,7 @@ leaves at least one problem. No problem and no note holds a value of the file (S
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
@@ -177,7 +178,7 @@ class _Reader:
     def _remote(self, entry: Entry, transport: TransportName, *, is_guess: bool) -> RemoteTarget | None:
         url = self._expanded(entry.url or "", ("url",), header_fault, lambda text: url_fault(text, transport))
         for name in entry.headers:
-            if not HEADER_NAME.fullmatch(name):
+            if not re.fullmatch(HEADER_NAME, name):
                 self.told.problem(("headers", name), "is not a name that a header can have")
         return RemoteTarget(
             url=url,

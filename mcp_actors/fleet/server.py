@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mcp_actors.fleet.running import Runtime
     from mcp_actors.fleet.skills import LoadedSkill
     from mcp_actors.jsontypes import JsonObject
-    from mcp_actors.protocol.mrtr import InputRequired
+    from mcp_actors.protocol.questions import InputRequired
     from mcp_actors.tools.catalog import Tool
     from mcp_actors.tools.items import Prompt, Resource, ResourceTemplate
     from mcp_actors.tools.skills import Skill

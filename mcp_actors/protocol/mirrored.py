@@ -44,7 +44,7 @@ HEADER_PREFIX: Final = "Mcp-Param-"
 MAX_SAFE_INTEGER: Final = 2**53 - 1
 
 # RFC 9110, "token".
-_TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+", re.ASCII)
+_NAME: Final = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _TYPES: Final = frozenset({"string", "integer", "boolean"})
 # What these hold is data, where anything may lie.
 _DATA_KEYWORDS: Final = frozenset({MARK, "const", "enum", "default", "examples", "required"})
@@ -175,7 +175,7 @@ def _marked(schema: JsonObject, path: tuple[str, ...]) -> MarkedParameter:
         raise _UnsoundMarkError(f"{MARK} stands on the schema itself")
     if not isinstance(name, str) or not name:
         raise _UnsoundMarkError(f"{shown} is empty or no text")
-    if _TOKEN.fullmatch(name) is None:
+    if re.fullmatch(_NAME, name) is None:
         raise _UnsoundMarkError(f"{shown} is no header name: {name[:40]!r}")
     if not isinstance(kind, str) or kind not in _TYPES:
         raise _UnsoundMarkError(f"{shown} is on the type {repr(kind)[:40]}, not on string, integer or boolean")

@@ -23,7 +23,7 @@ from attrs import evolve, field
 from mcp_actors.errors import McpActorsError, RemoteProtocolError, RpcError, TaskEnded, TransportError
 from mcp_actors.protocol.inbound import read_error
 from mcp_actors.protocol.jsonrpc import INVALID_PARAMS, NULL, decode, raw_members
-from mcp_actors.protocol.mrtr import InputRequest, read_questions
+from mcp_actors.protocol.questions import InputRequest, read_questions
 from mcp_actors.protocol.revisions import REVISIONS
 from mcp_actors.protocol.task_handle import TaskHandle, seconds_in
 from mcp_actors.values import define, frozen

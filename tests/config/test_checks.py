@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from mcp_actors.config.checks import HEADER_NAME, header_fault, plain_fault, url_fault, watched_texts
@@ -51,7 +53,7 @@ def test_header_fault_follows_the_table(text: str, is_fine: bool) -> None:
 @pytest.mark.parametrize(("name", "is_fine"), [("X-Api-Key", True), ("a:b", False), ("a b", False), ("", False)])
 def test_header_names_are_tokens(name: str, is_fine: bool) -> None:
     """A header's name is a token of RFC 9110."""
-    assert (HEADER_NAME.fullmatch(name) is not None) == is_fine
+    assert (re.fullmatch(HEADER_NAME, name) is not None) == is_fine
 
 
 def test_watched_texts_are_the_fields_of_the_rule() -> None:

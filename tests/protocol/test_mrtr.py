@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_actors.errors import LocalProtocolError, RemoteProtocolError
+from mcp_actors.errors import RemoteProtocolError
 from mcp_actors.protocol.jsonrpc import decode, encode
-from mcp_actors.protocol.mrtr import Complete, InputRequest, InputRequired, RoundTrip, read_questions
+from mcp_actors.protocol.mrtr import Complete, RoundTrip
+from mcp_actors.protocol.questions import InputRequest, InputRequired
 from mcp_actors.protocol.types import Era
 
 from .kit import ready
@@ -155,32 +156,3 @@ def test_bad_questions_make_the_answer_invalid(members):
     """Nothing asked, malformed, too many, or of a kind that was not declared (F08)."""
     with pytest.raises(RemoteProtocolError):
         trip().feed(wants(**members))
-
-
-@pytest.mark.parametrize(
-    "answers",
-    [{}, {"who": ANSWERS["who"]}, {**ANSWERS, "more": {}}],
-)
-def test_answers_must_fit(answers):
-    """Missing and superfluous answers are bugs of ours and are not sent."""
-    step = trip().feed(wants(inputRequests=ASK))
-
-    with pytest.raises(LocalProtocolError):
-        step.retry(answers)
-
-
-@pytest.mark.parametrize("value", [{}, {"method": "m", "params": {}, "questions": [1], "state": None}])
-def test_stored_questions_are_checked(value):
-    """What was not stored by us is refused."""
-    with pytest.raises(ValueError, match="stored"):
-        InputRequired.from_json(value)
-
-
-def test_a_state_is_not_shown():
-    """It may be a secret of the server."""
-    assert "hidden" not in repr(trip().feed(wants(requestState="hidden", inputRequests=ASK)))
-
-
-def test_no_questions_are_none():
-    """``inputRequests`` null counts as absent."""
-    assert read_questions(b"null", ALL) == ()
