@@ -19,6 +19,7 @@ from mcp_actors.actors.connection import Connection
 from mcp_actors.actors.exits import cause_of, classify
 from mcp_actors.actors.lifecycle import Phase, ServerState
 from mcp_actors.actors.listening import Listening
+from mcp_actors.actors.remembered_era import RememberedEra
 from mcp_actors.actors.restarts import Exit, ExitKind, History, Leave, Park, RestartAfter, decide, may_start
 from mcp_actors.actors.standing import Standing
 from mcp_actors.actors.telling import capability_summary, describe_end
@@ -41,9 +42,6 @@ if TYPE_CHECKING:
 __all__ = ["Child"]
 
 logger = logging.getLogger("mcp_actors.supervisor")
-
-# A legacy verdict is believed for a day: a stale one would work silently for ever (spec_client 3.3).
-LEGACY_VERDICT_LIFE: Final = 24 * 3600.0
 
 # Reason code of a server that stops because the whole runtime does.
 SHUTDOWN: Final = "shutdown"
@@ -88,8 +86,7 @@ class Child:
         self._alarms = alarms
         self._wait_for = wait_for  # see `Supervisor`
         self._history = History()
-        self._era: Era | None = None
-        self._era_since = -math.inf
+        self._remembered = RememberedEra()
         # How the last life ended, for people; None when it ended in order.
         self._last_error: str | None = None
         # What the supervisor wants; `_why_not` is the reason code when it is not wanted.
@@ -122,8 +119,8 @@ class Child:
                 if self._is_wanted:
                     self._is_called = False
                     end = await self._live()
-                    # A life that a command ended is followed by what is wanted now, without a rest.
-                    if self._is_wanted and not self._is_ended:
+                    # A life that a command ended, or a stale memory, is followed by what is wanted now, without a rest.
+                    if self._is_wanted and not (self._is_ended or self._is_called):
                         await self._rest(end)
                 # Said again after each ring: it may have been wanted in between, and somebody waits for this word.
                 elif self.status.phase is not Phase.STOPPED:
@@ -163,6 +160,12 @@ class Child:
         is_proven = connection.served > 0 or lived >= self.spec.restart_policy.stable_after
         end = classify(error, was_ready=ready_at is not None, was_proven=is_proven)
         self._history = self._history.ended(end)
+        if (ready_at is None and not self._is_ended) or connection.is_outgrown:
+            # The assumption failed. Where weather is not to blame the next life follows at once, and finds out (A06).
+            is_assumed, self._remembered = self._remembered.era is not None, RememberedEra()
+            is_blamed = is_proven if connection.is_outgrown else end.kind is ExitKind.REFUSED
+            is_free = may_start(self._history, self.spec.restart_policy, trio.current_time())
+            self._is_called = self._is_called or (is_assumed and is_blamed and is_free)
         if end.kind is ExitKind.SHUTDOWN:
             logger.debug("[MCP:%s] stopped", self.spec.name)
         elif end.kind is not ExitKind.BUG:
@@ -196,7 +199,7 @@ class Child:
         """List what it offers, take calls, and keep the lists fresh. Runs until cancelled."""
         info = connection.info
         assert info is not None
-        self._era, self._era_since = info.era, ready
+        self._remembered = RememberedEra(info.era, ready)
         logger.debug(
             "[MCP:%s] connect.complete transport=%s elapsed_ms=%d revision=%s",
             self.spec.name, connection.transport, round((ready - opened) * 1000), info.revision,
@@ -252,17 +255,14 @@ class Child:
                 await self._bell.wait()
 
     def _new_connection(self) -> Connection:
-        pinned = None if self.spec.era == "auto" else Era(self.spec.era)
-        if pinned is None and self._era is Era.LEGACY and trio.current_time() - self._era_since < LEGACY_VERDICT_LIFE:
-            pinned = Era.LEGACY
         return Connection(
             self.spec,
             self._settings,
             self._begin_transport,
             self._registry,
             generation=self.status.generation + 1,
-            pinned_era=pinned,
-            is_era_known=self._era is Era.MODERN,
+            pinned_era=None if self.spec.era == "auto" else Era(self.spec.era),
+            remembered_era=self._remembered.at(trio.current_time()),
             host=self._host,
             alarms=self._alarms,
             listening=self.listening,
@@ -284,7 +284,7 @@ class Child:
         if not self._is_wanted and self._why_not in DECIDED_ELSEWHERE:
             raise self._standing.not_ready()
         if not self._is_wanted:
-            self._history = History()
+            self._history, self._remembered = History(), RememberedEra()
             # It may still be at rest, when it was unwanted for a moment only.
             self._is_wanted = self._is_called = True
             await self._standing.move(ServerState.PENDING, Phase.QUEUED, "queued", error=None, attempt=0)
@@ -343,7 +343,7 @@ class Child:
         if not self._is_wanted:
             await self.enable()
             return
-        self._history = History()
+        self._history, self._remembered = History(), RememberedEra()
         self._is_called = True
         self._end_life()
         await self._standing.move(ServerState.PENDING, Phase.QUEUED, "restart", next_retry=None, attempt=0)

@@ -36,7 +36,7 @@ from mcp_actors.protocol.clocks import resolve_timeouts
 from mcp_actors.protocol.events import ElicitationCompleted, LogReceived
 from mcp_actors.protocol.features import ROOTS_CHANGED, may_send
 from mcp_actors.protocol.mirrored import mirrors_arguments
-from mcp_actors.protocol.recovery import SessionExpiry
+from mcp_actors.protocol.recovery import SessionExpiry, is_outgrown
 from mcp_actors.protocol.refusals import is_shut_out
 from mcp_actors.protocol.session import SessionSettings, SessionState
 from mcp_actors.protocol.types import Era
@@ -80,7 +80,7 @@ class Connection:
         *,
         generation: int,
         pinned_era: Era | None,
-        is_era_known: bool,
+        remembered_era: Era | None,
         host: WiredHost,
         alarms: Alarms,
         listening: Listening,
@@ -106,7 +106,9 @@ class Connection:
         self._open_transport = open_transport
         self._registry = registry
         self._pinned_era = pinned_era
-        self._is_era_known = is_era_known
+        self._remembered_era = remembered_era
+        # Whether the server turned a request away by the manners of another era: a new connection finds it anew (A06).
+        self.is_outgrown = False
         self._host = host
         self._alarms = alarms
         self.answering = Answering(spec.name, host)
@@ -177,10 +179,11 @@ class Connection:
 
     def _session_settings(self, pinned: Era | None, *, is_http: bool) -> SessionSettings:
         # Silence means legacy on message streams only, and never to a server that was modern before (spec_client 3.3).
-        probe_timeout = None if is_http or self._is_era_known else self._settings.probe_timeout
+        probe_timeout = None if is_http or self._remembered_era is Era.MODERN else self._settings.probe_timeout
         return SessionSettings(
             is_http=is_http,
             pinned_era=pinned,
+            remembered_era=self._remembered_era,
             session_expiry=SessionExpiry(self._settings.session_expiry),
             probe_timeout=probe_timeout,
             capabilities=self.answering.capabilities,
@@ -283,6 +286,9 @@ class Connection:
             error.server = self.spec.name
             if wire.gone is None and is_shut_out(error, has_helper=self.spec.has_headers_helper):
                 wire.end(error)
+            elif wire.gone is None and self.info is not None and is_outgrown(error, self.info.era):
+                self.is_outgrown = True
+                wire.give_up(f"the server has changed its era: {error.describe()}")
             elif self._strikes.note(error) and wire.gone is None:
                 wire.give_up(f"three errors in a row, the last: {error.describe()}")
             if error is refused:

@@ -24,6 +24,7 @@ from mcp_actors.actors.messages import (
 )
 from mcp_actors.actors.toolcalls import CallOptions, call_tool, resume_task
 from mcp_actors.errors import ConfigError, UnknownTool
+from mcp_actors.fleet.reaching import ask_over
 from mcp_actors.fleet.sleeping import renew
 from mcp_actors.fleet.waking import Waker
 from mcp_actors.tools.results import ToolResult
@@ -202,11 +203,11 @@ class Runtime:
         known = self.catalog.resolve(name)
         asked = () if known else self.configured.servers_of(name)
         tool, timeout = (known, timeout) if known else await self._within(timeout, partial(self.find_tool, name), asked)
-        connection, timeout = await self.reach(tool.server, timeout)
-        raw = await call_tool(
-            connection, tool, arguments or {}, CallOptions(timeout, progress, may_repeat, on_task, meta)
-        )
-        return ToolResult(raw, tool.server, tool.name)
+
+        def call(over: Connection, left: float | None) -> Awaitable[bytes]:
+            return call_tool(over, tool, arguments or {}, CallOptions(left, progress, may_repeat, on_task, meta))
+
+        return ToolResult(await ask_over(self.reach, tool.server, timeout, call), tool.server, tool.name)
 
     async def resume_task(self, handle: TaskHandle, *, timeout: float | None = None) -> ToolResult:
         """Wait for the result of a task that was made earlier, by this run or another (G04).
@@ -239,16 +240,15 @@ class Runtime:
         Cancellation:
             Safe, as for `call_tool`.
         """
-        connection, timeout = await self.reach(server, timeout)
-        return await connection.request(method, params, timeout=timeout, on_progress=progress)
+        return await ask_over(
+            self.reach, server, timeout, lambda to, left: to.request(method, params, timeout=left, on_progress=progress)
+        )
 
     async def connection(self, server: str) -> Connection:
         """The connection that takes a server's calls; brings it up first if it may be (S125). Cancellation: safe."""
-        connection = self._open_connection(server)
-        if connection is None:
+        connection = self._open_connection(server) or await self._ensure(server)
+        while connection.users.are_leaving:  # another generation follows already
             connection = await self._ensure(server)
-            while connection.users.are_leaving:  # another generation follows already
-                connection = await self._ensure(server)
         return connection
 
     async def reach(self, server: str, timeout: float | None) -> tuple[Connection, float | None]:

@@ -10,6 +10,8 @@ Rule 4: on HTTP a refusal that says nothing modern means legacy; login, outage a
 Rule 5: everything is tried a counted number of times: two probes, so that a server may name the very revision that it
 just refused, or turn out modern late.
 Rule 6: a pinned era is never left.
+Rule 7: a remembered legacy era spares the probe, no more: a refused ``initialize`` is followed by the probe, once,
+unless it speaks of a login or an outage, which say nothing of an era (A06).
 
 Source: S094, S111.
 """
@@ -20,7 +22,15 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from attrs import field
 
-from mcp_actors.errors import ConnectFailed, McpActorsError, RemoteProtocolError, RpcError, UnsupportedRevision
+from mcp_actors.errors import (
+    AuthError,
+    ConnectFailed,
+    McpActorsError,
+    RemoteProtocolError,
+    RpcError,
+    TransportError,
+    UnsupportedRevision,
+)
 from mcp_actors.protocol.jsonrpc import HEADER_MISMATCH, MISSING_CAPABILITY, decode_object
 from mcp_actors.protocol.outbound import META_PREFIX
 from mcp_actors.protocol.recovery import is_version_error, supported_by
@@ -96,6 +106,8 @@ class Handshake:
 
     is_http: bool
     pinned_era: Era | None = None
+    # What an earlier handshake found; forgotten when it is refused.
+    remembered_era: Era | None = None
     # Whether a probe was said last, and not ``initialize``.
     is_probing: bool = field(default=False, init=False)
     _probes: int = field(default=0, init=False)
@@ -107,7 +119,8 @@ class Handshake:
 
     def begin(self) -> Step:
         """Decide what to say first."""
-        return self._initialize(LATEST_LEGACY) if self.pinned_era is Era.LEGACY else self._probe(LATEST_MODERN)
+        era = self.pinned_era or self.remembered_era
+        return self._initialize(LATEST_LEGACY) if era is Era.LEGACY else self._probe(LATEST_MODERN)
 
     def answered(self, answer: bytes | McpActorsError) -> Step:
         """Judge the answer to what was said last: an undecoded result, or the error it came to."""
@@ -117,12 +130,12 @@ class Handshake:
         except RemoteProtocolError as exc:
             result = exc
         if isinstance(result, McpActorsError):
-            return self.probe_failed(result) if self.is_probing else self.initialize_failed(result)
-        return self.probe_answered(result) if self.is_probing else self.initialize_answered(result)
+            return self.probe_failed(result) if self.is_probing else self._doubt(self.initialize_failed(result))
+        return self.probe_answered(result) if self.is_probing else self._doubt(self.initialize_answered(result))
 
     def refused(self, refusal: Refusal) -> Step:
         """Judge an HTTP answer, to what was said last, that is no message."""
-        return self.probe_refused(refusal) if self.is_probing else self.initialize_refused(refusal)
+        return self.probe_refused(refusal) if self.is_probing else self._doubt(self.initialize_refused(refusal))
 
     # ── what came of a probe ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -208,6 +221,15 @@ class Handshake:
         return Fail(error)
 
     # ── moves ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _doubt(self, step: Step) -> Step:
+        """Probe after all where ``initialize`` was said from memory and failed (rule 7)."""
+        if not isinstance(step, Fail) or self.pinned_era is not None or self.remembered_era is not Era.LEGACY:
+            return step
+        if isinstance(step.error, AuthError) or (isinstance(step.error, TransportError) and step.error.can_retry):
+            return step
+        self.remembered_era = None
+        return self._probe(LATEST_MODERN) if not self._probes else step
 
     def _probe(self, revision: str) -> Step:
         self._probes += 1

@@ -11,6 +11,10 @@ challenge beside it asks for a login.
 Rule 4: without an id of ours in the request nothing is a lost session (C04), nor is anything in the modern era (C20).
 Rule 5: a stream of the session that is refused like that is a reason to ask, and no more: rules 1-4 judge the answer.
 Rule 6: -32022 that names a modern revision of ours is worth one more try, also when it names the one that was sent.
+Rule 7: a server that turns requests away by the manners of the other era has changed it: -32022 towards a legacy
+conversation; towards a modern one -32022 without a modern revision of ours; over HTTP 400 or 404 with words about the
+protocol version, or towards a modern one about sessions.
+The conversation ends, and the next finds the era anew: nothing is decided about it here (A06).
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ from mcp_actors.errors import RpcError, UnsupportedRevision
 from mcp_actors.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, UNSUPPORTED_VERSION
 from mcp_actors.protocol.refusals import rpc_error_in
 from mcp_actors.protocol.revisions import MODERN, named_revisions, newest_mutual
+from mcp_actors.protocol.types import Era
 
 if TYPE_CHECKING:
     from mcp_actors.errors import McpActorsError
@@ -32,6 +37,7 @@ __all__ = [
     "SessionExpiry",
     "is_doubted",
     "is_expired",
+    "is_outgrown",
     "is_version_error",
     "renegotiated",
     "supported_by",
@@ -50,6 +56,10 @@ _MAY_BE_LOSS: Final = frozenset({400, 404, 410})
 _OF_THE_REQUEST: Final = frozenset({METHOD_NOT_FOUND, INVALID_PARAMS})
 # SDKs of Python and Rust said it in bare words under 400 and 401, for a year of releases, without naming a type.
 _TYPES_OF_A_SENTENCE: Final = frozenset({"", "text/plain"})
+# What servers say that miss the other era's marks: "_meta lacks protocolVersion", "Unsupported protocol version".
+_WORDS_OF_VERSIONS: Final = re.compile(r"protocol[ -]?version", re.IGNORECASE)
+_WORDS_OF_ERAS: Final = re.compile(f"{_WORDS_OF_VERSIONS.pattern}|{_WORDS.pattern}", re.IGNORECASE)
+_TURNED_AWAY: Final = frozenset({400, 404})
 # Longest plain text that is a sentence and not a page.
 _MAX_SENTENCE_BYTES: Final = 200
 
@@ -103,6 +113,24 @@ def supported_by(error: McpActorsError) -> tuple[str, ...]:
     """Read the revisions that a version error names in its data; none when it names none."""
     data = error.data if isinstance(error, RpcError) else None
     return named_revisions(data.get("supported")) if isinstance(data, dict) else ()
+
+
+def is_outgrown(error: McpActorsError, era: Era) -> bool:
+    """Whether the failure of one request says that the server is of another era than at the handshake (rule 7).
+
+    Such a request certainly did not run.
+    """
+    if isinstance(error, UnsupportedRevision):
+        return era is Era.MODERN
+    if not isinstance(error, RpcError):
+        return False
+    if era is Era.LEGACY and is_version_error(error) and renegotiated(error) is not None:
+        return True
+    if error.http_status not in _TURNED_AWAY or error.code == METHOD_NOT_FOUND:
+        return False
+    # In the legacy era words about sessions speak of the session, and it is renewed (rules 1-4).
+    words = _WORDS_OF_VERSIONS if era is Era.LEGACY else _WORDS_OF_ERAS
+    return words.search(error.message) is not None
 
 
 def renegotiated(error: McpActorsError) -> str | None:

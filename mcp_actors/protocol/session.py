@@ -101,7 +101,7 @@ class Session(Generic[W]):
         """Start the handshake: queue the probe, or ``initialize`` when the era is pinned to legacy. Legal once."""
         if self.state is not SessionState.IDLE:
             raise LocalProtocolError(reason=f"a session is opened once; this one is {self.state}")
-        self._begin(self.settings.pinned_era, now)
+        self._begin(self.settings.pinned_era, now, remembered=self.settings.remembered_era)
 
     def renew(self, now: float) -> None:
         """Begin another wire session with ``initialize``: ids go on, who waits goes on waiting, nothing is probed.
@@ -332,8 +332,8 @@ class Session(Generic[W]):
 
     # ── moves ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _begin(self, pinned_era: Era | None, now: float) -> None:
-        self._handshake = steps.Handshake(self.settings.is_http, pinned_era)
+    def _begin(self, pinned_era: Era | None, now: float, *, remembered: Era | None = None) -> None:
+        self._handshake = steps.Handshake(self.settings.is_http, pinned_era, remembered)
         self._follow(self._handshake.begin(), now)
 
     def _follow(self, step: steps.Step | None, now: float) -> None:

@@ -44,8 +44,10 @@ class SessionSettings:
 
     # Messages travel as HTTP requests: mirrored headers, and the HTTP rules of the probe.
     is_http: bool = False
-    # None: find out.
+    # By the server's entry, and never left; None: find out.
     pinned_era: Era | None = None
+    # What an earlier handshake found: an assumption, which a refusal ends (A06).
+    remembered_era: Era | None = None
     # `name` and `version`, for the server's logs (S109).
     client_info: JsonObject = field(factory=_own_name)
     # The least severe log message that every modern request asks for; None: none is wanted (F13).

@@ -12,6 +12,7 @@ remembered in `Found` over the lives of a server.
     nothing delivered before, no word of revisions      GET does not                   failed; both attempts are shown
     POST refused otherwise (401, 403, 429, 5xx ...)                                    the session judges it
     remembered as HTTP+SSE                              GET gives an endpoint event    HTTP+SSE
+                                                        GET is refused for good        HTTP, in the same life; forgotten
                                                         GET does not                   failed; forgotten
 
 Source: MCP 2025-11-25, basic/transports, "Backwards Compatibility"; spec_client 6.
@@ -111,8 +112,10 @@ class FallbackTransport:
                 if self._current is self._http:
                     await self._nursery.start(self._run_http, _Watching(sink, self._suspect))
                     task_status.started()
-                else:
-                    await self._run_older(sink, task_status=task_status)
+                elif await self._is_newer_now(sink, task_status):
+                    self._current, self.kind = self._http, self._http.kind
+                    await self._nursery.start(self._run_http, sink)
+                    task_status.started()
         finally:
             self._sink = self._nursery = None
         if self._failure is not None:
@@ -149,6 +152,8 @@ class FallbackTransport:
     def diagnostics(self) -> Diagnostics:
         """Describe the wire in use, and why it is not the other."""
         known = self._current.diagnostics()
+        if self._current is self._http:
+            known = evolve(known, notes=(*known.notes, *self._older.diagnostics().notes))
         return known if self._note is None else evolve(known, notes=(self._note, *known.notes))
 
     def _suspect(self, frame: Frame, refusal: Refusal) -> bool:
@@ -181,6 +186,22 @@ class FallbackTransport:
         with self._http_life:
             await self._http.run(sink, task_status=task_status)
 
+    async def _is_newer_now(self, sink: Sink, task_status: trio.TaskStatus[None]) -> bool:
+        """Serve a server that is remembered as HTTP+SSE; returns early, and True, where it has no such stream any more.
+
+        Whatever else keeps the stream from opening, the memory goes with it: the next life looks anew (A06).
+        """
+        opened = _Opened(task_status)
+        try:
+            await self._run_older(sink, task_status=opened)
+        finally:
+            if not (opened.is_open or isinstance(self._failure, AuthError)):
+                self._found.remember(self._spec, is_older=False)
+        if opened.is_open or not isinstance(self._failure, ConnectFailed) or self._failure.can_retry:
+            return False
+        self._note, self._failure = f"it was HTTP+SSE before: {self._failure.describe()}", None
+        return True
+
     async def _run_older(self, sink: Sink, *, task_status: trio.TaskStatus[None]) -> None:
         try:
             await self._older.run(sink, task_status=task_status)
@@ -189,9 +210,19 @@ class FallbackTransport:
         except (ConnectFailed, AuthError) as exc:
             if self._current is self._http:
                 raise  # to whoever tries it
-            if isinstance(exc, ConnectFailed):
-                self._found.remember(self._spec, is_older=False)
             self._failure = exc
+
+
+@define(eq=False)
+class _Opened(trio.TaskStatus[None]):
+    """A task status that notes whether it was told."""
+
+    _told: trio.TaskStatus[None]
+    is_open: bool = False
+
+    def started(self, value: None = None) -> None:
+        self.is_open = True
+        self._told.started(value)
 
 
 @define(eq=False)

@@ -46,6 +46,10 @@ class Reopening:
     longest: float = 30.0
     # A stream that lived so long has proved itself.
     proof: float = 30.0
+    # Streams in a row without a message for which a wish shorter than `first` is granted.
+    believed: int = 3
+    # Such streams so far.
+    _empty: int = field(default=0, init=False)
     # The wait that is due next, without spread.
     _due: float = field(default=0.0, init=False)
 
@@ -66,7 +70,10 @@ class Reopening:
         """
         is_proved = has_delivered or lived >= self.proof
         self._due = self.first if is_proved or not self._due else min(self._due * self.factor, self.longest)
-        if retry is not None and (is_proved or has_moved):
+        self._empty = 0 if is_proved else self._empty + 1
+        # Closing on purpose, again and again with nothing to say, is believed of a server that leaves us time.
+        is_polled = has_moved and retry is not None and (retry >= self.first or self._empty <= self.believed)
+        if retry is not None and (is_proved or is_polled):
             return retry  # "the client MUST wait": no more and no less
         return max(self._due * (1 + spread / 4), retry or 0.0)
 

@@ -71,6 +71,7 @@ MAX_ENDPOINT_BYTES: Final = 8192
 MAX_RECEIPT_BYTES: Final = 256 * 1024
 RECEIPT_SECONDS: Final = 1.0
 MAX_NOTES: Final = 8
+NO_ENDPOINT: Final = "the event stream opened, but no endpoint event with an address came over it"
 # The endpoint holds the session: whoever does not know it any more has lost that.
 LOST_STATUSES: Final = frozenset({404, 410})
 PROBE: Final = "server/discover"
@@ -121,6 +122,8 @@ class SseTransport:
         self._poster: HttpClient | None = None
         self._sink: Sink | None = None
         self._is_ready = False
+        # Whether its event stream opened.
+        self._has_stream = False
         # Scopes of the POSTs under way; the end of the wire cancels them.
         self._posts: set[trio.CancelScope] = set()
         # Why the wire ended; None while it has not.
@@ -209,7 +212,8 @@ class SseTransport:
 
     def diagnostics(self) -> Diagnostics:
         """Describe the wire as it is now. No side effects, no secrets."""
-        return Diagnostics(notes=tuple(self._notes))
+        missing = (NO_ENDPOINT,) if self._has_stream and self._poster is None else ()
+        return Diagnostics(notes=(*missing, *self._notes))
 
     async def _get(self, client: HttpClient) -> HttpAnswer:
         try:
@@ -220,6 +224,7 @@ class SseTransport:
     async def _check(self, answer: HttpAnswer) -> None:
         """Make sure that this is an event stream."""
         if is_success(answer.status) and answer.content_type == EVENT_STREAM:
+            self._has_stream = True
             return
         error = read_refusal(await refusal_of(answer, had_session=False), is_connecting=True)
         # Not where it was only tried after the newer one (`fallback`).

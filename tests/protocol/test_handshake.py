@@ -314,3 +314,45 @@ def test_nonsense_in_the_introduction_is_dropped():
     assert isinstance(step, Finish)
     assert step.info.capabilities == step.info.implementation == {}
     assert step.info.instructions is None
+
+
+def remembering(*, is_http: bool = False, pinned: Era | None = None) -> Handshake:
+    shake = Handshake(is_http, pinned, Era.LEGACY)
+    assert shake.begin() == Initialize(OLD)
+    return shake
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (version_error(NEW), AGAIN),
+        (error(-32601), AGAIN),
+        (b"[]", AGAIN),
+        (b'{"protocolVersion":"2031-01-01"}', AGAIN),
+        (Refusal(400, body=in_band(-32022)), AGAIN),
+        (Refusal(404), AGAIN),
+        (Refusal(401), AuthRequired),
+        (Refusal(503), ConnectFailed),
+        (b'{"protocolVersion":"2025-06-18","capabilities":{}}', (Era.LEGACY, "2025-06-18")),
+    ],
+)
+@pytest.mark.parametrize("is_http", [True, False])
+def test_a_refused_memory_is_followed_by_the_probe(is_http, answer, expected):
+    """What is said from memory and refused is followed by the probe; a login or an outage says nothing (A06)."""
+    shake = remembering(is_http=is_http)
+
+    assert outcome(shake.refused(answer) if isinstance(answer, Refusal) else shake.answered(answer)) == expected
+
+
+def test_a_refused_memory_is_probed_once():
+    """A server that refuses the probe as well is offered initialize once more, and that is the end."""
+    shake = remembering()
+
+    steps = [outcome(shake.answered(error(-32601))) for _ in range(3)]
+
+    assert steps == [AGAIN, LEGACY, RpcError]
+
+
+def test_a_pin_outweighs_a_memory():
+    """A refused pin stays a refusal, whatever was found before (A07)."""
+    assert outcome(remembering(pinned=Era.LEGACY).answered(version_error(NEW))) is UnsupportedRevision

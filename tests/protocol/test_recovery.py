@@ -6,8 +6,15 @@ import pytest
 
 from mcp_actors.errors import RpcError, TransportClosed, UnsupportedRevision
 from mcp_actors.protocol.jsonrpc import encode
-from mcp_actors.protocol.recovery import SessionExpiry, is_expired, is_version_error, renegotiated, unsupported
-from mcp_actors.protocol.types import Refusal
+from mcp_actors.protocol.recovery import (
+    SessionExpiry,
+    is_expired,
+    is_outgrown,
+    is_version_error,
+    renegotiated,
+    unsupported,
+)
+from mcp_actors.protocol.types import Era, Refusal
 
 DUAL, SPEC = SessionExpiry.DUAL, SessionExpiry.SPEC
 
@@ -101,3 +108,24 @@ def test_other_errors_are_no_version_errors():
     assert not is_version_error(RpcError(code=-32020, message="no"))
     assert not is_version_error(TransportClosed())
     assert renegotiated(TransportClosed()) is None
+
+
+@pytest.mark.parametrize(
+    ("error", "legacy", "modern"),
+    [
+        (RpcError(code=-32022, message="no", data={"supported": ["2026-07-28"]}), True, False),
+        (RpcError(code=-32022, message="no", data={"supported": ["2025-11-25"]}), False, False),
+        (UnsupportedRevision(supported=("2025-11-25",)), False, True),
+        (RpcError(code=-32602, message="_meta lacks protocolVersion", http_status=400), True, True),
+        (RpcError(code=-32000, message="Unsupported protocol version", http_status=400), True, True),
+        (RpcError(code=-32000, message="Server not initialized", http_status=400), False, True),
+        (RpcError(code=-32001, message="Session not found", http_status=404), False, True),
+        (RpcError(code=-32601, message="no method of this session", http_status=404), False, False),
+        (RpcError(code=-32602, message="unknown protocol version"), False, False),
+        (RpcError(code=-32000, message="session expired", http_status=500), False, False),
+        (TransportClosed(), False, False),
+    ],
+)
+def test_is_outgrown(error, legacy, modern):
+    """A request turned away by the manners of the other era says that the server changed; nothing else does (A06)."""
+    assert (is_outgrown(error, Era.LEGACY), is_outgrown(error, Era.MODERN)) == (legacy, modern)

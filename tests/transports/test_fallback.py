@@ -178,14 +178,25 @@ async def test_remembered():
         assert [refusal.status for _, refusal in rig.sink.refused] == [405]
 
 
-@pytest.mark.parametrize(("got", "is_kept"), [(Reply(404), False), (Reply(401), True)], ids=["404", "401"])
+@pytest.mark.parametrize(("got", "is_kept"), [(Reply(503), False), (Reply(401), True)], ids=["503", "401"])
 async def test_forgotten(got, is_kept):
-    """A remembered server that has no such stream any more fails once and is forgotten; a login is no evidence."""
+    """A remembered server whose stream is not to be had fails once and is forgotten; a login is no evidence."""
     async with open_rig(server(Reply(500), got), older) as rig:
         await rig.ended.wait()
 
         assert len(rig.failures) == 1
         assert rig.found.is_older(rig.spec) is is_kept
+
+
+async def test_moved_to_the_newer_transport():
+    """A remembered server that has no such stream any more is served over HTTP in the same life (A06)."""
+    async with open_rig(server(Reply(500), Reply(405)), older) as rig:
+        await rig.ask(request(0, "initialize"))
+
+        assert [asked.method for asked in rig.peer.asked] == ["GET", "POST"]
+        assert [refusal.status for _, refusal in rig.sink.refused] == [500]
+        assert (rig.transport.kind, rig.found.is_older(rig.spec)) == ("http", False)
+        assert "it was HTTP+SSE before" in rig.transport.diagnostics().notes[0]
 
 
 async def test_stream_loss():

@@ -45,9 +45,18 @@ def test_wait_after(ends, expected):
 def test_wait_after_polling():
     """A server that gives an id and a pause closes its streams on purpose: its pause is waited for exactly (C07)."""
     pace = Reopening()
-    ends = [pace.wait_after(0.0, has_delivered=False, has_moved=True, retry=0.5, spread=0.9) for _ in range(4)]
+    ends = [pace.wait_after(0.0, has_delivered=False, has_moved=True, retry=1.5, spread=0.9) for _ in range(9)]
 
-    assert ends == [0.5] * 4
+    assert ends == [1.5] * 9
+
+
+def test_wait_after_hasty_polling():
+    """A wish for haste is granted three times in a row; from then on a stream with nothing to say comes ever later."""
+    pace = Reopening()
+    ends = [pace.wait_after(0.0, has_delivered=False, has_moved=True, retry=0.1, spread=0.0) for _ in range(6)]
+    again = pace.wait_after(0.0, has_delivered=True, has_moved=True, retry=0.1, spread=0.0)
+
+    assert (ends, again) == ([0.1, 0.1, 0.1, 8, 16, 30], 0.1)
 
 
 @given(

@@ -118,6 +118,7 @@ async def test_nothing_before_endpoint():
             with pytest.raises(TransportClosed):
                 await rig.transport.send(request())
             assert not started.is_set()
+            assert "no endpoint event" in rig.transport.diagnostics().notes[0]
             server.say(endpoint_event())
             await started.wait()
             await rig.answered(request())
