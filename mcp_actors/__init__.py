@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from mcp_actors.actors.hosting import Host, ServerRequest
     from mcp_actors.actors.lifecycle import Phase, ServerState, ServerStatus
     from mcp_actors.actors.listening import LogWatcher, ResourceWatcher
-    from mcp_actors.actors.prompters import CallablePrompter
-    from mcp_actors.actors.questions import PendingQuestion
     from mcp_actors.actors.registry import StatusChange, Watcher
     from mcp_actors.actors.slots import Progress
     from mcp_actors.actors.telemetry import connection_event
@@ -92,6 +90,8 @@ if TYPE_CHECKING:
     from mcp_actors.protocol.events import LogReceived
     from mcp_actors.protocol.questions import InputRequired
     from mcp_actors.protocol.task_handle import TaskHandle
+    from mcp_actors.questions.messages import PendingQuestion
+    from mcp_actors.questions.prompters import CallablePrompter
     from mcp_actors.runtime import open_runtime
     from mcp_actors.tools.catalog import Catalog, Collision, Tool
     from mcp_actors.tools.items import Prompt, Resource, ResourceTemplate
@@ -241,8 +241,8 @@ _HOMES = {
     "actors.hosting": ("Host", "ServerRequest"),
     "actors.lifecycle": ("Phase", "ServerState", "ServerStatus"),
     "actors.listening": ("LogWatcher", "ResourceWatcher"),
-    "actors.prompters": ("CallablePrompter",),
-    "actors.questions": ("PendingQuestion",),
+    "questions.prompters": ("CallablePrompter",),
+    "questions.messages": ("PendingQuestion",),
     "actors.registry": ("StatusChange", "Watcher"),
     "actors.slots": ("Progress",),
     "actors.telemetry": ("connection_event",),

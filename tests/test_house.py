@@ -112,6 +112,7 @@ def test_the_arrow_holds() -> None:
         ("protocol/planted.py", "from mcp_actors.config.specs import Batch", "mcp_actors.config.specs"),
         ("transports/planted.py", "from mcp_actors.actors.lifecycle import Phase", "mcp_actors.actors.lifecycle"),
         ("transports/planted.py", "import httpx", "httpx"),
+        ("actors/planted.py", "from mcp_actors.questions.asking import Asking", "mcp_actors.questions.asking"),
         ("actors/planted.py", "import asyncio", "asyncio"),
         ("actors/restarts.py", "import trio", "trio"),
         ("actors/planted.py", "from msgspec import json", "msgspec"),

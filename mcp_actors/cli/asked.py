@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mcp_actors.actors.hosting import Host
-    from mcp_actors.actors.questions import ElicitorEvent, Prompter
     from mcp_actors.cli.progress import Progress
     from mcp_actors.cli.stdin_lines import StdinLines
     from mcp_actors.config.choices import Choices
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
     from mcp_actors.elicitation.policy import Policy
     from mcp_actors.elicitation.requests import Answer, InputRequest
     from mcp_actors.fleet.hosts import Questions
+    from mcp_actors.questions.messages import ElicitorEvent
+    from mcp_actors.questions.prompters import Prompter
 
 __all__ = ["Asked", "add_asked", "can_ask", "declining_host", "read_elicit"]
 
@@ -125,7 +126,7 @@ class Asked:
         self._progress = progress
 
     async def ask(self, request: InputRequest) -> Answer:
-        """Ask the person (`actors.questions.Prompter`). Cancellation: safe, the dialog ends."""
+        """Ask the person (`questions.prompters.Prompter`). Cancellation: safe, the dialog ends."""
         from mcp_actors.cli.pages import open_in_browser
         from mcp_actors.cli.prompter import TerminalPrompter
         from mcp_actors.cli.stdin_lines import StdinLines
@@ -180,8 +181,8 @@ def _root(name: str) -> Root:
 
 
 def _report(event: ElicitorEvent) -> None:
-    from mcp_actors.actors.questions import QuestionWarned
     from mcp_actors.cli.render import clean_line
+    from mcp_actors.questions.messages import QuestionWarned
 
     if isinstance(event, QuestionWarned):
         output.note(f"{clean_line(event.server)}: {clean_line(event.text, 400)}")

@@ -1,6 +1,6 @@
 """Owns the dialogs of a terminal: forms filled in line by line and reviewed, pages opened after consent.
 
-What this is not: the queue (`actors.elicitor`), the judging of values (`elicitation.answers`), or the choice of who
+What this is not: the queue (`questions.elicitor`), the judging of values (`elicitation.answers`), or the choice of who
 answers (`elicitation.policy`).
 
 Rule 1: the person sees who asks, and can decline or cancel at every prompt (E04). The end of input cancels.

@@ -1,6 +1,6 @@
 """Owns which hooks look at a question, an answer or a call: their configuration, their matchers, what they are told.
 
-What this is not: running them (`actors.hook_runners`), nor what their output means (`hook_outcomes`; of calls
+What this is not: running them (`questions.hook_runners`), nor what their output means (`hook_outcomes`; of calls
 `model.tool_hooks`).
 
 Rule 1: a hook that cannot be read is left out with a warning; the others count.

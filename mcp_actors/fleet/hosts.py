@@ -1,4 +1,4 @@
-"""Owns the bridge from what answers questions (`actors.asking`) to what a runtime offers its servers (`Host`).
+"""Owns the bridge from what answers questions (`questions.asking`) to what a runtime offers its servers (`Host`).
 
 What this is not: any answer, or who gives it. `open_runtime(host=...)` stays the one way in.
 
@@ -21,26 +21,27 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from mcp_actors.actors.asking import Asking
-from mcp_actors.actors.elicitor import Elicitor
-from mcp_actors.actors.hook_runners import HookRunner, call_connected
 from mcp_actors.actors.hosting import WiredHost
-from mcp_actors.actors.questions import AnswerQuestion, CompleteUrl, DialogOpened, QuestionQueued, WithdrawQuestions
 from mcp_actors.elicitation.hooks import HookContext
 from mcp_actors.elicitation.requests import Kind
 from mcp_actors.errors import ActorGone, LocalProtocolError, MailboxFull, RpcError, ServerNotReady
 from mcp_actors.protocol.server_asks import Refused
+from mcp_actors.questions.asking import Asking
+from mcp_actors.questions.elicitor import Elicitor
+from mcp_actors.questions.hook_runners import HookRunner, call_connected
+from mcp_actors.questions.messages import AnswerQuestion, CompleteUrl, DialogOpened, QuestionQueued, WithdrawQuestions
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator
 
     from mcp_actors.actors.hosting import Host, Housemate, ServerRequest
-    from mcp_actors.actors.questions import ElicitorEvent, PendingQuestion, Prompter
     from mcp_actors.elicitation.handlers import Root, SamplingAnswer, SamplingLimits, SamplingRequest
     from mcp_actors.elicitation.hooks import Hooks
     from mcp_actors.elicitation.policy import Policy
     from mcp_actors.elicitation.requests import Answer
     from mcp_actors.jsontypes import JsonObject
+    from mcp_actors.questions.messages import ElicitorEvent, PendingQuestion
+    from mcp_actors.questions.prompters import Prompter
     from mcp_actors.tools.results import ToolResult
 
 __all__ = ["Questions"]

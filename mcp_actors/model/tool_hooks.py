@@ -1,6 +1,6 @@
 """Owns the hooks around a model's calls: what they are told, what they say, and what follows from all of them.
 
-What this is not: how a hook is run (`actors.hook_runners`), or the permission, on which an allow has no last word.
+What this is not: how a hook is run (`questions.hook_runners`), or the permission, on which an allow has no last word.
 
 Rule 1: a hook that fails, takes too long or says nonsense decides nothing; it is a warning in the log.
 Rule 2: the most careful verdict wins: deny, ask, allow. "defer" leaves the call to a later hour, so it asks.
@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Final
 
 from attrs import evolve, field
 
-from mcp_actors.actors.hook_runners import HookRunner, call_connected, run_hooks
 from mcp_actors.elicitation.hook_outcomes import MAX_TEXT_CHARS, read_written, specific_output
 from mcp_actors.elicitation.hooks import HookContext, HookEvent
 from mcp_actors.protocol.jsonrpc import encode
+from mcp_actors.questions.hook_runners import HookRunner, call_connected, run_hooks
 from mcp_actors.tools.permission_rules import Verdict
 from mcp_actors.tools.results import ToolResult
 from mcp_actors.values import frozen
@@ -30,11 +30,10 @@ from mcp_actors.values import frozen
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mcp_actors.actors.hook_runners import Connected
-    from mcp_actors.actors.questions import RunHook
     from mcp_actors.elicitation.hook_outcomes import HookEnd
     from mcp_actors.elicitation.hooks import Hooks
     from mcp_actors.jsontypes import Json, JsonObject
+    from mcp_actors.questions.hook_runners import Connected, RunHook
     from mcp_actors.tools.permissions import Mode
 
 __all__ = ["After", "Before", "Said", "ToolHooks", "hooks_beside", "read_said"]

@@ -13,7 +13,6 @@ import pytest
 import trio
 
 from mcp_actors import open_runtime
-from mcp_actors.actors.prompters import CallablePrompter
 from mcp_actors.elicitation.handlers import Root, SamplingAnswer
 from mcp_actors.elicitation.hooks import read_hooks
 from mcp_actors.elicitation.policy import Mode, Policy, PreparedAnswer
@@ -21,6 +20,7 @@ from mcp_actors.elicitation.requests import Action, Answer, Stage
 from mcp_actors.fleet.hosts import Questions
 from mcp_actors.model.face import ModelFace
 from mcp_actors.model.outputs import Outputs
+from mcp_actors.questions.prompters import CallablePrompter
 from mcp_actors.tools.permissions import Mode as PermissionMode
 from mcp_actors.tools.plans import ModelImage, ModelText
 

@@ -6,10 +6,6 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from mcp_actors.actors.asking import Asking
-from mcp_actors.actors.elicitor import Elicitor
-from mcp_actors.actors.prompters import CallablePrompter
-from mcp_actors.actors.questions import CompleteUrl
 from mcp_actors.elicitation.handlers import Root, SamplingAnswer, SamplingLimits
 from mcp_actors.elicitation.requests import (
     DECLINED,
@@ -23,6 +19,10 @@ from mcp_actors.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_N
 from mcp_actors.protocol.server_asks import Refused
 from mcp_actors.protocol.session import Session, SessionSettings
 from mcp_actors.protocol.types import Era
+from mcp_actors.questions.asking import Asking
+from mcp_actors.questions.elicitor import Elicitor
+from mcp_actors.questions.messages import CompleteUrl
+from mcp_actors.questions.prompters import CallablePrompter
 
 FORM = {"message": "who?", "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}}}
 TEXT = {"type": "text", "text": "hi"}

@@ -9,8 +9,12 @@ import trio
 from scripted_fleet import StepSweep
 from trio.testing import wait_all_tasks_blocked
 
-from mcp_actors.actors.elicitor import Elicitor
-from mcp_actors.actors.questions import (
+from mcp_actors.elicitation.hook_outcomes import Exited
+from mcp_actors.elicitation.hooks import Hooks
+from mcp_actors.elicitation.policy import Mode, Policy, read_answers
+from mcp_actors.elicitation.requests import CANCELLED, DECLINED, Action, Answer, Stage
+from mcp_actors.questions.elicitor import Elicitor
+from mcp_actors.questions.messages import (
     AnswerQuestion,
     CompleteUrl,
     DialogOpened,
@@ -21,11 +25,7 @@ from mcp_actors.actors.questions import (
     UrlCompleted,
     WithdrawQuestions,
 )
-from mcp_actors.elicitation.hook_outcomes import Exited
-from mcp_actors.elicitation.hooks import Hooks
-from mcp_actors.elicitation.policy import Mode, Policy, read_answers
-from mcp_actors.elicitation.requests import CANCELLED, DECLINED, Action, Answer, Stage
-from tests.actors.elicitor_kit import ACCEPTED, AFTER, Desk, at_work, form, hook, no_hook, url
+from tests.questions.elicitor_kit import ACCEPTED, AFTER, Desk, at_work, form, hook, no_hook, url
 
 # ── the queue ────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -20,11 +20,14 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from mcp_actors.actors.conversation import converse
 from mcp_actors.actors.mailbox import Mailbox
-from mcp_actors.actors.open_question import OpenQuestion
-from mcp_actors.actors.question_hooks import QuestionHooks
-from mcp_actors.actors.questions import (
+from mcp_actors.elicitation.hooks import HookContext, Hooks
+from mcp_actors.elicitation.policy import AskPerson, Mode, Policy, Settled, decide, judge_answer
+from mcp_actors.elicitation.queue import Pages, Queue
+from mcp_actors.elicitation.requests import CANCELLED, Action, Answer, InputRequest, Outcome, Stage
+from mcp_actors.errors import ActorGone
+from mcp_actors.questions.conversation import converse
+from mcp_actors.questions.messages import (
     AnswerQuestion,
     AskQuestion,
     CompleteUrl,
@@ -38,18 +41,17 @@ from mcp_actors.actors.questions import (
     WithdrawQuestion,
     WithdrawQuestions,
 )
-from mcp_actors.elicitation.hooks import HookContext, Hooks
-from mcp_actors.elicitation.policy import AskPerson, Mode, Policy, Settled, decide, judge_answer
-from mcp_actors.elicitation.queue import Pages, Queue
-from mcp_actors.elicitation.requests import CANCELLED, Action, Answer, InputRequest, Outcome, Stage
-from mcp_actors.errors import ActorGone
+from mcp_actors.questions.open_question import OpenQuestion
+from mcp_actors.questions.question_hooks import QuestionHooks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from mcp_actors.actors.mailbox import Envelope
-    from mcp_actors.actors.questions import ElicitorEvent, PendingQuestion, Prompter, RunHook
     from mcp_actors.elicitation.hooks import Handler
+    from mcp_actors.questions.hook_runners import RunHook
+    from mcp_actors.questions.messages import ElicitorEvent, PendingQuestion
+    from mcp_actors.questions.prompters import Prompter
 
 __all__ = ["Elicitor"]
 

@@ -17,9 +17,9 @@ from mcp_actors.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_actors.protocol.server_asks import Refused
 
 if TYPE_CHECKING:
-    from mcp_actors.actors.open_question import OpenQuestion
-    from mcp_actors.actors.questions import Prompter
     from mcp_actors.elicitation.requests import InputRequest, Outcome
+    from mcp_actors.questions.open_question import OpenQuestion
+    from mcp_actors.questions.prompters import Prompter
 
 __all__ = ["converse"]
 

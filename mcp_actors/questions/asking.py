@@ -3,7 +3,8 @@
 What this is not: a session. A legacy request and an input request of a modern result look the same here: a method and
 params in, a result or an error out.
 
-Rule 1: only what somebody here answers is declared (S110). What is asked and not declared never comes here (`hosting`).
+Rule 1: only what somebody here answers is declared (S110). What is asked and not declared never comes here
+(`actors.hosting`).
 Rule 2: the host's own code may fail; then the server gets an error, and nothing else suffers (fault 76).
 """
 
@@ -43,11 +44,11 @@ from mcp_actors.tools.sanitise import clean_text
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
-    from mcp_actors.actors.elicitor import Elicitor
     from mcp_actors.elicitation.handlers import Root, SamplingAnswer, SamplingRequest
     from mcp_actors.elicitation.requests import InputRequest
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.protocol.types import RequestId
+    from mcp_actors.questions.elicitor import Elicitor
 
 __all__ = ["Asking"]
 

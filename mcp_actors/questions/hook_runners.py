@@ -30,7 +30,6 @@ from mcp_actors.values import frozen
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from mcp_actors.actors.questions import RunHook
     from mcp_actors.actors.registry import Snapshot
     from mcp_actors.elicitation.hook_outcomes import HookEnd
     from mcp_actors.elicitation.hooks import Handler
@@ -38,10 +37,22 @@ if TYPE_CHECKING:
     from mcp_actors.tools.results import ToolResult
     from mcp_actors.transports.process import Child
 
-__all__ = ["Connected", "HookRunner", "call_connected", "run_hooks"]
+__all__ = ["Connected", "HookRunner", "RunHook", "call_connected", "run_hooks"]
 
 # How long a killed program is waited for; only one stuck in the kernel takes longer.
 REAP_TIMEOUT = 2.0
+
+
+class RunHook(Protocol):
+    """Runs hooks; `HookRunner` is one."""
+
+    async def __call__(self, handler: Handler, told: JsonObject) -> HookEnd:
+        """Run one hook that is told `told`. Its timeout is kept by the caller.
+
+        Cancellation:
+            Ends the hook, with all it started.
+        """
+        ...
 
 
 class Connected(Protocol):

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mcp_actors.actors.hook_runners import run_hooks
 from mcp_actors.elicitation.hook_outcomes import combine, prefill, read_end, revise_answer, settle_question
 from mcp_actors.elicitation.hooks import HookContext, HookEvent, Hooks, hook_input
 from mcp_actors.elicitation.requests import Answer
+from mcp_actors.questions.hook_runners import run_hooks
 from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcp_actors.actors.questions import RunHook
     from mcp_actors.elicitation.hook_outcomes import Verdict
     from mcp_actors.elicitation.hooks import Handler
     from mcp_actors.elicitation.requests import InputRequest
     from mcp_actors.jsontypes import JsonObject
+    from mcp_actors.questions.hook_runners import RunHook
 
 __all__ = ["QuestionHooks"]
 

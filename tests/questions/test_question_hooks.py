@@ -6,11 +6,11 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from mcp_actors.actors.questions import Phase, QuestionWarned
 from mcp_actors.elicitation.hook_outcomes import Exited
 from mcp_actors.elicitation.requests import DECLINED, Action, Answer
 from mcp_actors.errors import ConnectFailed
-from tests.actors.elicitor_kit import ACCEPTED, AFTER, BEFORE, PRIORITY, TITLE, at_work, form, hook, says
+from mcp_actors.questions.messages import Phase, QuestionWarned
+from tests.questions.elicitor_kit import ACCEPTED, AFTER, BEFORE, PRIORITY, TITLE, at_work, form, hook, says
 
 
 async def test_a_hook_fills_the_priority_of_every_request_of_github(autojump_clock):

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import trio
 from attrs import field
 
-from mcp_actors.actors.questions import PendingQuestion, Phase
 from mcp_actors.elicitation.requests import CANCELLED
+from mcp_actors.questions.messages import PendingQuestion, Phase
 from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from mcp_actors.actors.mailbox import Envelope
-    from mcp_actors.actors.questions import AskQuestion, ElicitorMessage
     from mcp_actors.elicitation.requests import Answer, InputRequest, Outcome
+    from mcp_actors.questions.messages import AskQuestion, ElicitorMessage
 
 __all__ = ["OpenQuestion"]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from trio.testing import wait_all_tasks_blocked
 
-from mcp_actors.actors.prompters import CallablePrompter
-from mcp_actors.actors.questions import QuestionAnswered
 from mcp_actors.elicitation.policy import Policy
 from mcp_actors.elicitation.requests import CANCELLED, DECLINED, Action, Answer
 from mcp_actors.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_actors.protocol.server_asks import Refused
-from tests.actors.elicitor_kit import ACCEPTED, PRIORITY, TITLE, at_work, form
+from mcp_actors.questions.messages import QuestionAnswered
+from mcp_actors.questions.prompters import CallablePrompter
+from tests.questions.elicitor_kit import ACCEPTED, PRIORITY, TITLE, at_work, form
 
 
 async def test_an_answer_that_does_not_fit_is_asked_for_again(autojump_clock):

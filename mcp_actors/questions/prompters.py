@@ -1,11 +1,11 @@
-"""Owns the programmatic prompter: a function of the host that answers questions.
+"""Owns what a prompter is, that which asks a person, and the one of programs: a function that answers.
 
 What this is not: a terminal's (`cli.prompter`) or a page's.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from mcp_actors.elicitation.requests import DECLINED, Action, Answer
 from mcp_actors.values import frozen
@@ -16,7 +16,23 @@ if TYPE_CHECKING:
     from mcp_actors.elicitation.requests import InputRequest
     from mcp_actors.jsontypes import JsonObject
 
-__all__ = ["CallablePrompter", "Callback"]
+__all__ = ["CallablePrompter", "Callback", "Prompter"]
+
+
+class Prompter(Protocol):
+    """Asks a person. A door supplies it."""
+
+    async def ask(self, request: InputRequest) -> Answer:
+        """Show one question and wait for its answer. Never entered twice at once.
+
+        `request.problems` tells what was wrong with the answer before. In the stage of completion the person was sent
+        to `request.url` before: accept means that it is done there.
+
+        Cancellation:
+            Closes the dialog at once: the question is answered, or nobody wants to know any more.
+        """
+        ...
+
 
 # Gives an answer; or just the values of an accepted form; or None, which declines.
 Callback: TypeAlias = "Callable[[InputRequest], Awaitable[Answer | JsonObject | None]]"

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import trio
 
-from mcp_actors.actors.hook_runners import HookRunner, run_hooks
 from mcp_actors.elicitation.hook_outcomes import MAX_OUTPUT_BYTES, Exited, Failed, Responded
 from mcp_actors.elicitation.hooks import CommandHook, HttpHook, ToolHook
+from mcp_actors.questions.hook_runners import HookRunner, run_hooks
 from mcp_actors.tools.results import ToolResult
 
 pytestmark = pytest.mark.deadline(20)

@@ -8,12 +8,12 @@ from contextlib import asynccontextmanager
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from mcp_actors.actors.elicitor import Elicitor
 from mcp_actors.elicitation.fields import Field, FieldType, Form
 from mcp_actors.elicitation.hook_outcomes import Exited
 from mcp_actors.elicitation.hooks import CommandHook, Hook, HookEvent, Hooks
 from mcp_actors.elicitation.requests import Action, Answer, InputRequest, Kind, Stage
 from mcp_actors.elicitation.urls import JudgedUrl
+from mcp_actors.questions.elicitor import Elicitor
 
 BEFORE, AFTER = HookEvent.ELICITATION, HookEvent.ELICITATION_RESULT
 TITLE = Field("title", FieldType.STRING, "Title", is_required=True)

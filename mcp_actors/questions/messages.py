@@ -1,4 +1,4 @@
-"""Owns what is said to and by the elicitor: its messages, its events, and the protocols of those it works with.
+"""Owns what is said to and by the elicitor: its messages and its events.
 
 What this is not: the elicitor (`elicitor`), or what a question is (`elicitation.requests`).
 """
@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from mcp_actors.actors.mailbox import Ask
 from mcp_actors.elicitation.requests import Outcome
 from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
-    from mcp_actors.elicitation.hook_outcomes import HookEnd
-    from mcp_actors.elicitation.hooks import Handler
     from mcp_actors.elicitation.requests import Action, Answer, InputRequest
-    from mcp_actors.jsontypes import JsonObject
 
 __all__ = [
     "AnswerQuestion",
@@ -28,45 +25,13 @@ __all__ = [
     "ElicitorMessage",
     "PendingQuestion",
     "Phase",
-    "Prompter",
     "QuestionAnswered",
     "QuestionQueued",
     "QuestionWarned",
-    "RunHook",
     "UrlCompleted",
     "WithdrawQuestion",
     "WithdrawQuestions",
 ]
-
-
-# ── who it works with ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-class Prompter(Protocol):
-    """Asks a person. A door supplies it."""
-
-    async def ask(self, request: InputRequest) -> Answer:
-        """Show one question and wait for its answer. Never entered twice at once.
-
-        `request.problems` tells what was wrong with the answer before. In the stage of completion the person was sent
-        to `request.url` before: accept means that it is done there.
-
-        Cancellation:
-            Closes the dialog at once: the question is answered, or nobody wants to know any more.
-        """
-        ...
-
-
-class RunHook(Protocol):
-    """Runs hooks; see `hook_runners`."""
-
-    async def __call__(self, handler: Handler, told: JsonObject) -> HookEnd:
-        """Run one hook that is told `told`. Its timeout is kept by the caller.
-
-        Cancellation:
-            Ends the hook, with all it started.
-        """
-        ...
 
 
 # ── to the elicitor ──────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,0 +1,1 @@
+"""[live] Who answers when a server asks."""
