@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from mcp_actors.actors.hosting import wire_host
-from mcp_actors.actors.house import keep_house, stop_bound
+from mcp_actors.actors.lifetime import run_actors, stop_bound
 from mcp_actors.actors.registry import Registry
 from mcp_actors.actors.supervisor import Supervisor
 from mcp_actors.config.settings import read_settings
@@ -99,15 +99,15 @@ async def open_runtime(
     opener.waiting = partial(_stopped, supervisor, registry)
     runtime = Runtime(settings, registry, supervisor, configured, opener)
     closing = trio.Event()
-    keepers = [runtime.waker.run, partial(keep_awake, runtime)]
-    if wired.keeper is not None:
-        keepers.insert(0, partial(wired.keeper, runtime))
+    beside = [runtime.waker.run, partial(keep_awake, runtime)]
+    if wired.task is not None:
+        beside.insert(0, partial(wired.task, runtime))
     if leftovers and leftovers.under_way:
-        keepers.append(leftovers.run)
-    with bare_errors(), wired.at_home(runtime):
+        beside.append(leftovers.run)
+    with bare_errors(), wired.while_running(runtime):
         async with trio.open_nursery() as nursery:
             specs = configured.loaded.specs
-            await nursery.start(keep_house, registry, supervisor, specs, closing, stop_bound(settings), keepers)
+            await nursery.start(run_actors, registry, supervisor, specs, closing, stop_bound(settings), beside)
             try:
                 yield runtime
             finally:

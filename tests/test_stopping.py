@@ -10,8 +10,8 @@ import pytest
 import trio
 from attrs import evolve
 
-from mcp_actors.actors.house import stop_bound
 from mcp_actors.actors.lifecycle import Phase
+from mcp_actors.actors.lifetime import stop_bound
 from mcp_actors.config.settings import Settings
 from mcp_actors.config.specs import RestartPolicy, RestartType
 from mcp_actors.errors import TransportClosed

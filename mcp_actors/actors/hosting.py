@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mcp_actors.protocol.types import RequestId
     from mcp_actors.tools.results import ToolResult
 
-__all__ = ["Answering", "Handler", "Host", "Housemate", "Keeper", "ServerRequest", "WiredHost", "wire_host"]
+__all__ = ["Answering", "Handler", "Host", "HostTask", "RuntimeView", "ServerRequest", "WiredHost", "wire_host"]
 
 logger = logging.getLogger("mcp_actors.connection")
 
@@ -49,8 +49,8 @@ class ServerRequest:
 Handler: TypeAlias = Callable[[ServerRequest], Awaitable["JsonObject"]]
 
 
-class Housemate(Protocol):
-    """What a keeper may ask of the runtime that it lives with; see `Runtime` for each."""
+class RuntimeView(Protocol):
+    """As much of the runtime as a host may use; see `Runtime` for each."""
 
     @property
     def snapshot(self) -> Snapshot: ...
@@ -62,11 +62,11 @@ class Housemate(Protocol):
     def roots_changed(self) -> None: ...
 
 
-class Keeper(Protocol):
+class HostTask(Protocol):
     """A task that a host needs beside the servers, such as the one that holds their questions."""
 
     async def __call__(
-        self, runtime: Housemate, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+        self, runtime: RuntimeView, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
     ) -> None:
         """Run until cancelled: begun before the first server, cancelled after the last one has ended."""
         ...
@@ -109,10 +109,10 @@ WithPages: TypeAlias = Callable[[str, Callable[[], Awaitable[bytes]]], Awaitable
 class WiredHost(Host):
     """A host as the actors have it: with what `fleet.hosts` and the runtime wire to it, and no user sets."""
 
-    # A task that lives in the runtime's house.
-    keeper: Keeper | None = None
+    # A task that runs beside the servers.
+    task: HostTask | None = None
     # Entered with the runtime while it runs.
-    at_home: Callable[[Housemate], AbstractContextManager[object]] = nullcontext
+    while_running: Callable[[RuntimeView], AbstractContextManager[object]] = nullcontext
     # Told when a server says that a page is done: its name and the elicitation's id (S290). Must not block or raise.
     page_done: Callable[[str, str], None] | None = None
     # Sees pages through, in the place of the plain way of `rounds`, which asks the handler and takes its word.

@@ -4,7 +4,7 @@ What this is not: any answer, or who gives it. `open_runtime(host=...)` stays th
 
 Rules.
 
-1. Who answers lives in the runtime's house: there before the first server can ask, gone after the last one has ended.
+1. Who answers runs with the runtime: there before the first server can ask, gone after the last one has ended.
 2. A server that is gone has no questions any more (S295).
 3. A hook's tool never connects anything (S313).
 """
@@ -34,7 +34,7 @@ from mcp_actors.questions.messages import AnswerQuestion, CompleteUrl, DialogOpe
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator
 
-    from mcp_actors.actors.hosting import Host, Housemate, ServerRequest
+    from mcp_actors.actors.hosting import Host, RuntimeView, ServerRequest
     from mcp_actors.elicitation.handlers import Root, SamplingAnswer, SamplingLimits, SamplingRequest
     from mcp_actors.elicitation.hooks import Hooks
     from mcp_actors.elicitation.policy import Policy
@@ -86,7 +86,7 @@ class Questions:
             ConfigError: one of the roots is none.
         """
         # While it runs.
-        self._runtime: Housemate | None = None
+        self._runtime: RuntimeView | None = None
         self.elicitor: Elicitor | None = None
         if prompter is not None or policy is not None or (hooks is not None and hooks.hooks):
             directory = str(Path.cwd() if project is None else project)
@@ -110,8 +110,8 @@ class Questions:
             dict.fromkeys(self.asking.methods, self._answer),
             {name: part for name, part in self.asking.capabilities.items() if isinstance(part, Mapping)},
             wants_tasks,
-            keeper=None if self.elicitor is None else self._keep,
-            at_home=self._at_home,
+            task=None if self.elicitor is None else self._run,
+            while_running=self._while_running,
             page_done=None if self.elicitor is None else self._page_done,
             with_pages=self.asking.with_url_rounds if Kind.URL in self.asking.kinds else None,
         )
@@ -163,14 +163,16 @@ class Questions:
         return outcome
 
     @contextmanager
-    def _at_home(self, runtime: Housemate) -> Iterator[None]:
+    def _while_running(self, runtime: RuntimeView) -> Iterator[None]:
         self._runtime = runtime
         try:
             yield
         finally:
             self._runtime = None
 
-    async def _keep(self, runtime: Housemate, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+    async def _run(
+        self, runtime: RuntimeView, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+    ) -> None:
         assert self.elicitor is not None
         async with trio.open_nursery() as nursery:
             await nursery.start(self.elicitor.run)
@@ -190,7 +192,7 @@ class Questions:
 
 
 async def _withdraw_of_the_gone(
-    elicitor: Elicitor, runtime: Housemate, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+    elicitor: Elicitor, runtime: RuntimeView, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
 ) -> None:
     """Empty the queue of what dead servers asked. Runs until cancelled."""
     with runtime.watch() as changes:

@@ -1,4 +1,4 @@
-"""Owns the life of the actors together: who starts first, and in which order they stop.
+"""Owns the order in which the actors of one runtime start and stop, and how long stopping may take.
 
 What this is not: any of the actors, nor what they are made of (`runtime`).
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mcp_actors.config.settings import Settings
     from mcp_actors.config.specs import ServerSpec
 
-__all__ = ["keep_house", "stop_bound"]
+__all__ = ["run_actors", "stop_bound"]
 
 # What stopping may take beyond the waits of the stop ladder.
 STOP_MARGIN: Final = 5.0
@@ -30,27 +30,27 @@ def stop_bound(settings: Settings) -> float:
     return settings.stop_interrupt + settings.stop_terminate + settings.stop_reap + STOP_MARGIN
 
 
-async def keep_house(
+async def run_actors(
     registry: Registry,
     supervisor: Supervisor,
     specs: Iterable[ServerSpec],
     closing: trio.Event,
     bound: float,
-    keepers: Iterable[Callable[..., Awaitable[None]]] = (),
+    beside: Iterable[Callable[..., Awaitable[None]]] = (),
     *,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Run the actors until `closing`, then stop them in order: the servers first, then who tells of them.
 
     Args:
-        keepers: what else lives here, begun first and ended last, such as the host's (`hosting.Keeper`).
+        beside: the other tasks of the runtime, begun first and ended last, such as the host's (`hosting.HostTask`).
 
     Cancellation:
         Until it has started; after that only `closing` ends it, within `bound` seconds.
     """
     async with trio.open_nursery() as actors:
-        for keeper in keepers:
-            await actors.start(keeper)
+        for task in beside:
+            await actors.start(task)
         await actors.start(registry.run)
         await actors.start(supervisor.run, specs)
         await registry.mailbox.ref.ask(Flush())  # every server has a status from the first moment
