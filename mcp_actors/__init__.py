@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mcp_actors.actors.hosting import Host, ServerRequest
+    from mcp_actors.actors.host import Host, ServerRequest
     from mcp_actors.actors.lifecycle import Phase, ServerState, ServerStatus
     from mcp_actors.actors.listening import LogWatcher, ResourceWatcher
     from mcp_actors.actors.registry import StatusChange, Watcher
@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from mcp_actors.files.loading import load_config
     from mcp_actors.files.plugins import Plugin
     from mcp_actors.fleet.connectors import ConnectorSource, HttpConnectorSource, join_connectors
-    from mcp_actors.fleet.hosts import Questions
+    from mcp_actors.fleet.questions import Questions
     from mcp_actors.fleet.reloading import keep_reloading
     from mcp_actors.fleet.running import Runtime
     from mcp_actors.fleet.server import Refreshed, RefreshOutcome, Server
@@ -238,7 +238,7 @@ __all__ = [
 
 # Module -> the names that live there; whatever is not listed is an error.
 _HOMES = {
-    "actors.hosting": ("Host", "ServerRequest"),
+    "actors.host": ("Host", "ServerRequest"),
     "actors.lifecycle": ("Phase", "ServerState", "ServerStatus"),
     "actors.listening": ("LogWatcher", "ResourceWatcher"),
     "questions.prompters": ("CallablePrompter",),
@@ -274,7 +274,7 @@ _HOMES = {
     "files.loading": ("load_config",),
     "files.plugins": ("Plugin",),
     "fleet.connectors": ("ConnectorSource", "HttpConnectorSource", "join_connectors"),
-    "fleet.hosts": ("Questions",),
+    "fleet.questions": ("Questions",),
     "fleet.reloading": ("keep_reloading",),
     "fleet.running": ("Runtime",),
     "fleet.server": ("RefreshOutcome", "Refreshed", "Server"),

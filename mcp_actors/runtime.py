@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from mcp_actors.actors.hosting import wire_host
+from mcp_actors.actors.host import wire_host
 from mcp_actors.actors.lifetime import run_actors, stop_bound
 from mcp_actors.actors.registry import Registry
 from mcp_actors.actors.supervisor import Supervisor
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
     from pathlib import Path
 
-    from mcp_actors.actors.hosting import Host
+    from mcp_actors.actors.host import Host
     from mcp_actors.auth.driving import Prompter
     from mcp_actors.config.loaded import LoadedConfig
     from mcp_actors.config.settings import Settings

@@ -14,7 +14,7 @@ from mcp_actors.config.settings import Settings
 from mcp_actors.config.specs import RemoteTarget, RestartPolicy, ServerSpec, TransportName
 from mcp_actors.elicitation.handlers import Root
 from mcp_actors.errors import AuthRequired, RpcError, TransportBroken, TransportError
-from mcp_actors.fleet.hosts import Questions
+from mcp_actors.fleet.questions import Questions
 from mcp_actors.runtime import open_runtime
 from mcp_actors.testing.http_server import HttpAnswer, HttpOptions, HttpRequest, open_http_server
 from mcp_actors.testing.scripted import LEGACY_REVISIONS, MODERN_REVISIONS

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from mcp_actors.actors.alarms import Alarms
-    from mcp_actors.actors.hosting import WiredHost
+    from mcp_actors.actors.host import WiredHost
     from mcp_actors.actors.lifecycle import ServerStatus, StatusChanges
     from mcp_actors.actors.mailbox import Ref
     from mcp_actors.actors.messages import RegistryMessage

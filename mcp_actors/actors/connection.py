@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import trio
 from attrs import evolve
 
-from mcp_actors.actors.hosting import Answering
+from mcp_actors.actors.answering import Answering
 from mcp_actors.actors.lists import Lists
 from mcp_actors.actors.pulse import PINGED, Strikes, keep_pinging
 from mcp_actors.actors.requests import ask_fully
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from mcp_actors.actors.alarms import Alarms
-    from mcp_actors.actors.hosting import WiredHost
+    from mcp_actors.actors.host import WiredHost
     from mcp_actors.actors.listening import Listening
     from mcp_actors.actors.mailbox import Ref
     from mcp_actors.actors.messages import RegistryMessage

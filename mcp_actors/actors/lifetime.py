@@ -43,7 +43,7 @@ async def run_actors(
     """Run the actors until `closing`, then stop them in order: the servers first, then who tells of them.
 
     Args:
-        beside: the other tasks of the runtime, begun first and ended last, such as the host's (`hosting.HostTask`).
+        beside: the other tasks of the runtime, begun first and ended last, such as the host's (`host.HostTask`).
 
     Cancellation:
         Until it has started; after that only `closing` ends it, within `bound` seconds.

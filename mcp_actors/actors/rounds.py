@@ -1,6 +1,6 @@
 """Owns the rounds of one request: what a server asks before it answers is answered, and the request sent again.
 
-What this is not: the judging of rounds (`protocol.mrtr`, `elicitation.requests`), nor the asking of people (`hosting`).
+What this is not: the judging of rounds (`protocol.mrtr`, `elicitation.requests`), nor the handlers (`answering`).
 
 Runs in the caller's own task. Each round is a request with clocks of its own, but for the wall's: that is the budget of
 the whole call, which stands still while a person is asked (S202; spec_client 9.2.7).
@@ -25,8 +25,8 @@ from mcp_actors.protocol.mrtr import Complete, RoundTrip
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
 
+    from mcp_actors.actors.answering import Answering
     from mcp_actors.actors.connection import Connection
-    from mcp_actors.actors.hosting import Answering
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.protocol.budget import Budget
     from mcp_actors.protocol.mrtr import RoundTripStep

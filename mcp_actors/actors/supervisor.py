@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from mcp_actors.actors.connection import Connection
-    from mcp_actors.actors.hosting import WiredHost
+    from mcp_actors.actors.host import WiredHost
     from mcp_actors.actors.mailbox import Ref
     from mcp_actors.actors.messages import RegistryMessage
     from mcp_actors.config.settings import Settings

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mcp_actors.actors.alarms import Alarms
-    from mcp_actors.actors.hosting import Answering
+    from mcp_actors.actors.answering import Answering
     from mcp_actors.actors.slots import Slot
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.protocol.events import Event

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-    from mcp_actors.actors.hosting import Host
+    from mcp_actors.actors.host import Host
     from mcp_actors.cli.progress import Progress
     from mcp_actors.cli.stdin_lines import StdinLines
     from mcp_actors.config.choices import Choices
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mcp_actors.elicitation.hooks import Hooks
     from mcp_actors.elicitation.policy import Policy
     from mcp_actors.elicitation.requests import Answer, InputRequest
-    from mcp_actors.fleet.hosts import Questions
+    from mcp_actors.fleet.questions import Questions
     from mcp_actors.questions.messages import ElicitorEvent
     from mcp_actors.questions.prompters import Prompter
 
@@ -95,7 +95,7 @@ class Asked:
             UsageError: ``--elicit ask`` without a terminal, or a root that is no directory.
             ConfigError: the prepared answers cannot be used.
         """
-        from mcp_actors.fleet.hosts import Questions
+        from mcp_actors.fleet.questions import Questions
 
         # What stands on the terminal while a person is asked is put aside.
         self._progress: Progress | None = None
@@ -148,7 +148,7 @@ class Asked:
 def declining_host() -> Host:
     """What verbs offer that only look: servers list all that they would with a person there, and get a decline."""
     from mcp_actors.elicitation.policy import Mode, Policy
-    from mcp_actors.fleet.hosts import Questions
+    from mcp_actors.fleet.questions import Questions
 
     return Questions(policy=Policy(mode=Mode.DECLINE)).host
 

@@ -30,7 +30,7 @@ from mcp_actors.values import frozen
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 
-    from mcp_actors.actors.hosting import Host
+    from mcp_actors.actors.host import Host
     from mcp_actors.actors.lifecycle import ServerStatus
     from mcp_actors.cli.options import GlobalOptions
     from mcp_actors.cli.progress import Progress

@@ -4,7 +4,7 @@ What this is not: a session. A legacy request and an input request of a modern r
 params in, a result or an error out.
 
 Rule 1: only what somebody here answers is declared (S110). What is asked and not declared never comes here
-(`actors.hosting`).
+(`actors.answering`).
 Rule 2: the host's own code may fail; then the server gets an error, and nothing else suffers (fault 76).
 """
 

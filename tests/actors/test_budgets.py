@@ -10,7 +10,7 @@ import trio
 from attrs import evolve, frozen
 from scripted_fleet import spec
 
-from mcp_actors.actors.hosting import ServerRequest, WiredHost
+from mcp_actors.actors.host import ServerRequest, WiredHost
 from mcp_actors.errors import RpcError, TransportError
 from mcp_actors.protocol.jsonrpc import encode
 from mcp_actors.protocol.types import Refusal

@@ -6,7 +6,7 @@ import pytest
 import trio
 from scripted_fleet import echo_server, spec
 
-from mcp_actors.actors.hosting import Host, ServerRequest
+from mcp_actors.actors.host import Host, ServerRequest
 from mcp_actors.config.changes import Applied
 from mcp_actors.errors import RpcError, TaskEnded
 from mcp_actors.protocol.task_handle import TaskHandle

@@ -8,11 +8,11 @@ import pytest
 from attrs import evolve
 from scripted_fleet import echo_server, spec
 
-from mcp_actors.actors.hosting import Host, ServerRequest
+from mcp_actors.actors.host import Host, ServerRequest
 from mcp_actors.elicitation.handlers import Root, SamplingAnswer, SamplingLimits
 from mcp_actors.elicitation.requests import Action, Answer
 from mcp_actors.errors import RemoteProtocolError, RpcError
-from mcp_actors.fleet.hosts import Questions
+from mcp_actors.fleet.questions import Questions
 from mcp_actors.questions.prompters import CallablePrompter
 from mcp_actors.runtime import open_runtime
 from mcp_actors.testing.scripted import LEGACY_REVISIONS, MODERN_REVISIONS, ScriptedServer

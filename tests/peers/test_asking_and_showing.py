@@ -17,7 +17,7 @@ from mcp_actors.elicitation.handlers import Root, SamplingAnswer
 from mcp_actors.elicitation.hooks import read_hooks
 from mcp_actors.elicitation.policy import Mode, Policy, PreparedAnswer
 from mcp_actors.elicitation.requests import Action, Answer, Stage
-from mcp_actors.fleet.hosts import Questions
+from mcp_actors.fleet.questions import Questions
 from mcp_actors.model.face import ModelFace
 from mcp_actors.model.outputs import Outputs
 from mcp_actors.questions.prompters import CallablePrompter

@@ -1,39 +1,30 @@
 """Owns what the embedding program offers to servers: handlers for what they ask, and the capabilities that follow.
 
-What this is not: the questions themselves (`elicitation`), nor their wire forms (`protocol`).
+What this is not: the running of a handler (`answering`), the questions themselves (`elicitation`), nor their wire forms
+(`protocol`).
 
-Rules.
-
-1. A capability is advertised exactly where a handler exists (S110, S133).
-2. A handler runs in a task of the connection: the reader never waits for it (A16, fault 76).
-3. Every request of a server gets exactly one answer; a handler that raises answers with an error (fault 75).
+Rule 1: a capability is advertised exactly where a handler exists (S110, S133).
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import trio
 from attrs import evolve, field
 
-from mcp_actors.errors import LocalProtocolError, RpcError
+from mcp_actors.errors import LocalProtocolError
 from mcp_actors.protocol.features import CAPABILITY_OF, TASKS_EXTENSION
-from mcp_actors.protocol.jsonrpc import INTERNAL_ERROR, encode
 from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
     from mcp_actors.actors.registry import Snapshot, Watcher
     from mcp_actors.jsontypes import JsonObject
-    from mcp_actors.protocol.types import RequestId
     from mcp_actors.tools.results import ToolResult
 
-__all__ = ["Answering", "Handler", "Host", "HostTask", "RuntimeView", "ServerRequest", "WiredHost", "wire_host"]
-
-logger = logging.getLogger("mcp_actors.connection")
+__all__ = ["Handler", "Host", "HostTask", "RuntimeView", "ServerRequest", "WiredHost", "wire_host"]
 
 
 @frozen
@@ -107,7 +98,7 @@ WithPages: TypeAlias = Callable[[str, Callable[[], Awaitable[bytes]]], Awaitable
 
 @frozen
 class WiredHost(Host):
-    """A host as the actors have it: with what `fleet.hosts` and the runtime wire to it, and no user sets."""
+    """A host as the actors have it: with what `fleet.questions` and the runtime wire to it, and no user sets."""
 
     # A task that runs beside the servers.
     task: HostTask | None = None
@@ -140,84 +131,3 @@ def wire_host(host: Host | None, extensions: Callable[[str], Mapping[str, JsonOb
         return evolve(host, extensions=extensions)
     host = host or Host()
     return WiredHost(host.handlers, host.settings, host.wants_tasks, extensions=extensions)
-
-
-class Answering:
-    """The requests of one server that are being answered."""
-
-    def __init__(self, server: str, host: WiredHost) -> None:
-        self._server = server
-        self._host = host
-        # Request id -> scope of the task that answers it.
-        self._scopes: dict[RequestId, trio.CancelScope] = {}
-        # Found at the handshake.
-        self._capabilities: JsonObject | None = None
-
-    @property
-    def capabilities(self) -> JsonObject:
-        """What was declared to the server, from the handshake of this life on."""
-        if self._capabilities is None:
-            self._capabilities = self._host.capabilities_for(self._server)
-        return self._capabilities
-
-    @property
-    def methods(self) -> frozenset[str]:
-        """What there are handlers for."""
-        return frozenset(self._host.handlers)
-
-    @property
-    def with_pages(self) -> Callable[[Callable[[], Awaitable[bytes]]], Awaitable[bytes]] | None:
-        """The host's own way to have pages visited; None where it has none."""
-        with_pages = self._host.with_pages
-        return None if with_pages is None else partial(with_pages, self._server)
-
-    async def answer(self, request_id: RequestId, method: str, params: JsonObject) -> JsonObject | RpcError | None:
-        """Answer a request of a legacy server: with a result, a refusal, or None where it was withdrawn.
-
-        Source:
-            F08, F11, fault 76.
-        """
-        from mcp_actors.protocol.server_asks import refuse_question  # few servers ever ask
-
-        refused = refuse_question(method, params, self.capabilities)
-        if refused is not None:
-            return RpcError(server=self._server, code=refused.code, message=refused.reason)
-        with trio.CancelScope() as scope:
-            self._scopes[request_id] = scope
-            try:
-                return await self.result(method, params)
-            except RpcError as error:
-                return error
-            finally:
-                self._scopes.pop(request_id, None)
-        return None
-
-    async def result(self, method: str, params: JsonObject) -> JsonObject:
-        """Run the handler of a method for a question that may be put, and judge its answer.
-
-        Raises:
-            RpcError: it refused, or failed, also by an answer that is none: of what is logged, not told to the server.
-
-        Source:
-            E13, F09, F11, fault 76.
-        """
-        from mcp_actors.protocol.server_asks import refuse_answer
-
-        try:
-            answer = await self._host.handlers[method](ServerRequest(self._server, method, params))
-            reason = refuse_answer(method, params, answer)
-            if reason is not None:
-                raise LocalProtocolError(server=self._server, reason=reason)
-            encode(answer)  # what is no JSON fails here, where it costs nobody else
-        except RpcError:
-            raise
-        except Exception as error:
-            logger.exception("[MCP:%s] handler of %s failed", self._server, method)
-            raise RpcError(server=self._server, code=INTERNAL_ERROR, message="the client could not answer") from error
-        return answer
-
-    def withdraw(self, request_id: RequestId) -> None:
-        """The server no longer wants the answer."""
-        scope = self._scopes.get(request_id)
-        if scope is not None:
-            scope.cancel()

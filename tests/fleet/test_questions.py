@@ -15,7 +15,7 @@ from mcp_actors.elicitation.hooks import read_hooks
 from mcp_actors.elicitation.policy import Mode, Policy
 from mcp_actors.elicitation.requests import Action, Answer
 from mcp_actors.errors import ActorGone, ConfigError, ElicitationDeclined, LocalProtocolError, RpcError, TransportError
-from mcp_actors.fleet.hosts import Questions
+from mcp_actors.fleet.questions import Questions
 from mcp_actors.questions.prompters import CallablePrompter
 from mcp_actors.runtime import open_runtime
 from mcp_actors.testing.scripted import LEGACY_REVISIONS, MODERN_REVISIONS, ScriptedServer

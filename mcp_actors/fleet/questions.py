@@ -1,6 +1,6 @@
-"""Owns the bridge from what answers questions (`questions.asking`) to what a runtime offers its servers (`Host`).
+"""Owns the public `Questions`: a program says who answers what servers ask, and gets the `Host` that does it.
 
-What this is not: any answer, or who gives it. `open_runtime(host=...)` stays the one way in.
+What this is not: any answer, or who gives it (`questions.asking`). `open_runtime(host=...)` stays the one way in.
 
 Rules.
 
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from mcp_actors.actors.hosting import WiredHost
+from mcp_actors.actors.host import WiredHost
 from mcp_actors.elicitation.hooks import HookContext
 from mcp_actors.elicitation.requests import Kind
 from mcp_actors.errors import ActorGone, LocalProtocolError, MailboxFull, RpcError, ServerNotReady
@@ -34,7 +34,7 @@ from mcp_actors.questions.messages import AnswerQuestion, CompleteUrl, DialogOpe
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator
 
-    from mcp_actors.actors.hosting import Host, RuntimeView, ServerRequest
+    from mcp_actors.actors.host import Host, RuntimeView, ServerRequest
     from mcp_actors.elicitation.handlers import Root, SamplingAnswer, SamplingLimits, SamplingRequest
     from mcp_actors.elicitation.hooks import Hooks
     from mcp_actors.elicitation.policy import Policy
