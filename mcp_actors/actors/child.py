@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from mcp_actors.actors.bell import Bell
+from mcp_actors.actors.child_status import ChildStatus
 from mcp_actors.actors.connection import Connection
 from mcp_actors.actors.exits import cause_of, classify
 from mcp_actors.actors.lifecycle import Phase, ServerState
 from mcp_actors.actors.listening import Listening
 from mcp_actors.actors.remembered_era import RememberedEra
 from mcp_actors.actors.restarts import Exit, ExitKind, History, Leave, Park, RestartAfter, decide, may_start
-from mcp_actors.actors.standing import Standing
-from mcp_actors.actors.telling import capability_summary, describe_end
+from mcp_actors.actors.wording import capability_summary, describe_end
 from mcp_actors.errors import AuthRequired, CredentialsRefused, GaveUp, TransportClosed
 from mcp_actors.protocol.types import Era
 
@@ -76,7 +76,7 @@ class Child:
         self.listening = listening or Listening()
         # The connection that takes calls; None while not connected.
         self.connection: Connection | None = None
-        self._standing = Standing(spec, registry, generation=first_generation)
+        self._child_status = ChildStatus(spec, registry, generation=first_generation)
         self._settings = settings
         self._open_transport = open_transport
         self._permits = permits
@@ -108,7 +108,7 @@ class Child:
     @property
     def status(self) -> ServerStatus:
         """What is publicly known of it."""
-        return self._standing.status
+        return self._child_status.status
 
     # ── the task ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -124,7 +124,7 @@ class Child:
                         await self._rest(end)
                 # Said again after each ring: it may have been wanted in between, and somebody waits for this word.
                 elif self.status.phase is not Phase.STOPPED:
-                    await self._standing.move(
+                    await self._child_status.move(
                         ServerState.DISABLED, Phase.STOPPED, self._why_not, pid=None, next_retry=None
                     )
                 elif self._why_not == SHUTDOWN:
@@ -133,7 +133,7 @@ class Child:
                     await self._bell.wait()
         finally:
             self._is_gone = True
-            self._standing.nudge()
+            self._child_status.nudge()
 
     async def _live(self) -> Exit:
         """One life: queue, connect, list, serve, end (S108). Returns when nothing of it lives, caches too (S115)."""
@@ -175,7 +175,7 @@ class Child:
         if told is not None:
             self._last_error = describe_end(told, connection.diagnostics(), self._connect_timeout, connection.faults)
             logger.debug("[MCP:%s] ended with: %s", self.spec.name, self._last_error)  # with its stderr (S352)
-        self._standing.last_remedy = told.remedy if isinstance(told, AuthRequired | CredentialsRefused) else None
+        self._child_status.last_remedy = told.remedy if isinstance(told, AuthRequired | CredentialsRefused) else None
         return end
 
     async def _connect(self, connection: Connection, life: trio.Nursery) -> tuple[float, float]:
@@ -240,7 +240,7 @@ class Child:
                 reason, wait = why, math.inf if probe is None else probe
             case Leave() if end.kind is ExitKind.NEEDS_LOGIN:
                 state = ServerState.NEEDS_AUTH
-        await self._standing.move(
+        await self._child_status.move(
             state,
             phase,
             reason,
@@ -282,19 +282,19 @@ class Child:
             ServerNotReady: policy forbids it, or its definition waits for approval; neither is decided here.
         """
         if not self._is_wanted and self._why_not in DECIDED_ELSEWHERE:
-            raise self._standing.not_ready()
+            raise self._child_status.not_ready()
         if not self._is_wanted:
             self._history, self._remembered = History(), RememberedEra()
             # It may still be at rest, when it was unwanted for a moment only.
             self._is_wanted = self._is_called = True
-            await self._standing.move(ServerState.PENDING, Phase.QUEUED, "queued", error=None, attempt=0)
+            await self._child_status.move(ServerState.PENDING, Phase.QUEUED, "queued", error=None, attempt=0)
             self._bell.ring()
 
     async def disable(self, reason: str) -> None:
         """Want it no more, and wait until nothing of it lives; sticks whatever it is doing (S128)."""
         self._unwant(reason)
         if self.status.phase is not Phase.STOPPED:
-            await self._standing.move(ServerState.DISABLED, Phase.STOPPING, reason)
+            await self._child_status.move(ServerState.DISABLED, Phase.STOPPING, reason)
         await self.wait_stopped()
 
     def shut_down(self) -> None:
@@ -310,7 +310,7 @@ class Child:
     async def wait_stopped(self) -> None:
         """Wait until nothing of it lives, it is wanted again, or another child has its name. Cancellation: safe."""
         while not (self._is_wanted or self._is_gone) and self.status.phase is not Phase.STOPPED:
-            await self._standing.moved()
+            await self._child_status.moved()
 
     async def retire(self, drain: float) -> None:
         """Let calls in flight end, for at most `drain` seconds, while new ones wait for the successor; then fail them.
@@ -320,18 +320,18 @@ class Child:
         connection = self.connection
         if connection is not None and connection.is_open:
             connection.users.are_leaving = True
-            await self._standing.move(self.status.state, Phase.STOPPING, "reload")
+            await self._child_status.move(self.status.state, Phase.STOPPING, "reload")
             with trio.move_on_after(drain):
                 await connection.users.leave()
         if connection is not None:
             connection.close(TransportClosed(server=self.spec.name))
             if self.status.state is ServerState.CONNECTED:
-                await self._standing.move(ServerState.PENDING, Phase.STOPPING, "reload")
+                await self._child_status.move(ServerState.PENDING, Phase.STOPPING, "reload")
         self._is_leaving = True
         self._end_life()
         self._bell.ring()
         while not self._is_gone:
-            await self._standing.moved()
+            await self._child_status.moved()
 
     @property
     def is_held(self) -> bool:
@@ -346,7 +346,7 @@ class Child:
         self._history, self._remembered = History(), RememberedEra()
         self._is_called = True
         self._end_life()
-        await self._standing.move(ServerState.PENDING, Phase.QUEUED, "restart", next_retry=None, attempt=0)
+        await self._child_status.move(ServerState.PENDING, Phase.QUEUED, "restart", next_retry=None, attempt=0)
         self._bell.ring()
 
     async def ensure(self) -> Connection:
@@ -362,16 +362,16 @@ class Child:
                 case ServerState.CONNECTED if self.connection is not None and self.connection.is_open:
                     return self.connection
                 case ServerState.CONNECTED | ServerState.PENDING:
-                    await self._standing.moved()
+                    await self._child_status.moved()
                 case ServerState.FAILED if not has_called and may_start(self._history, policy, trio.current_time()):
                     has_called = self._is_called = True
-                    await self._standing.move(ServerState.PENDING, Phase.QUEUED, "called", next_retry=None)
+                    await self._child_status.move(ServerState.PENDING, Phase.QUEUED, "called", next_retry=None)
                     self._bell.ring()
                 case _:
                     break
         has_given_up = self.status.reason in GIVEN_UP
         given_up = GaveUp(server=self.spec.name, failures=self._history.failures) if has_given_up else None
-        raise self._standing.not_ready() from given_up
+        raise self._child_status.not_ready() from given_up
 
     def _end_life(self) -> None:
         """Fail its calls first, then cancel it (S146)."""
@@ -386,7 +386,7 @@ class Child:
         """Move on within a life; one that was ended by a command has nothing to tell any more."""
         if self._is_ended:
             await trio.lowlevel.checkpoint_if_cancelled()
-        await self._standing.move(state, phase, reason, connection=self.connection, **changes)
+        await self._child_status.move(state, phase, reason, connection=self.connection, **changes)
 
     @property
     def _connect_timeout(self) -> float:

@@ -24,9 +24,9 @@ from mcp_actors.actors.lists import Lists
 from mcp_actors.actors.pulse import PINGED, Strikes, keep_pinging
 from mcp_actors.actors.requests import ask_fully
 from mcp_actors.actors.slots import Request
-from mcp_actors.actors.telling import remedy_for
 from mcp_actors.actors.users import Users
 from mcp_actors.actors.wire import Wire
+from mcp_actors.actors.wording import remedy_for
 from mcp_actors.config.settings import Settings
 from mcp_actors.config.specs import RemoteTarget
 from mcp_actors.errors import AuthRequired, CredentialsRefused, McpActorsError, TransportClosed

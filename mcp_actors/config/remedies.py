@@ -1,6 +1,6 @@
 """Owns what a person is told to do about a server by commands of ours; names stand in them as a shell takes them.
 
-What this is not: when that is told (`actors.telling`, `cli.diagnosis`), or what is not ours to do (`actors.telling`).
+What this is not: when that is told (`actors.wording`, `cli.diagnosis`), or what is not ours to do (`actors.wording`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Owns what is said of a child in words: how its life ended, what a person can do, what it offers.
+"""Owns the texts about a child for people: how its life ended, what can be done about it, and what it offers.
 
 What this is not: its states and reason codes (`lifecycle`), nor what follows from an end (`restarts`).
 """

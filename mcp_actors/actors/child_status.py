@@ -1,6 +1,6 @@
-"""Owns what is publicly known of one child: its status, moved along the table, told to the registry, waited for.
+"""Owns the public status of one child: moves it along the table of states, tells the registry, wakes who waits for it.
 
-What this is not: a decision. `child` lives the life that this tells of.
+What this is not: a decision. `child` decides and moves it; the table is `lifecycle`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import trio
 from mcp_actors.actors.bell import Bell
 from mcp_actors.actors.lifecycle import Phase, ServerState, ServerStatus, advance
 from mcp_actors.actors.messages import StatusChanged
-from mcp_actors.actors.telling import remedy_for
+from mcp_actors.actors.wording import remedy_for
 from mcp_actors.errors import AuthRequired, ServerNotReady
 
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from mcp_actors.actors.messages import RegistryMessage
     from mcp_actors.config.specs import ServerSpec
 
-__all__ = ["Standing"]
+__all__ = ["ChildStatus"]
 
 
-class Standing:
+class ChildStatus:
     """The status of one server under supervision. Moved by its child only; read and waited for by anybody."""
 
     def __init__(self, spec: ServerSpec, registry: Ref[RegistryMessage], *, generation: int = 0) -> None:

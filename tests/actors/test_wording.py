@@ -7,7 +7,7 @@ import json
 import pytest
 import trio
 
-from mcp_actors.actors.telling import capability_summary, describe_end, remedy_for
+from mcp_actors.actors.wording import capability_summary, describe_end, remedy_for
 from mcp_actors.config.specs import RemoteTarget, ServerSpec, StdioTarget, TransportName
 from mcp_actors.errors import AuthRequired, ConnectFailed, CredentialsRefused, RemoteProtocolError, TransportBroken
 from mcp_actors.protocol.types import Era, ServerInfo
