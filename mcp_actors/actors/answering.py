@@ -67,7 +67,7 @@ class Answering:
         Source:
             F08, F11, fault 76.
         """
-        from mcp_actors.protocol.server_asks import refuse_question  # few servers ever ask
+        from mcp_actors.protocol.question_rules import refuse_question  # few servers ever ask
 
         refused = refuse_question(method, params, self.capabilities)
         if refused is not None:
@@ -91,7 +91,7 @@ class Answering:
         Source:
             E13, F09, F11, fault 76.
         """
-        from mcp_actors.protocol.server_asks import refuse_answer
+        from mcp_actors.protocol.question_rules import refuse_answer
 
         try:
             answer = await self._host.handlers[method](ServerRequest(self._server, method, params))

@@ -161,7 +161,7 @@ async def ask_with_pages(connection: Connection, request: Request) -> bytes:
 
 def _pages_of(answering: Answering, error: RpcError) -> Sequence[JsonObject] | None:
     from mcp_actors.elicitation.requests import Kind, url_entries  # few servers ever ask for this
-    from mcp_actors.protocol.server_asks import has_mode
+    from mcp_actors.protocol.question_rules import has_mode
 
     return url_entries(error, kinds={Kind.URL} if has_mode(answering.capabilities, "url") else set())
 

@@ -1,6 +1,6 @@
 """Owns what else a server may ask: a model's words (sampling) and the directories it may use (roots). Both deprecated.
 
-What this is not: a model or a file system, nor the judge of questions and answers (`protocol.server_asks`).
+What this is not: a model or a file system, nor the judge of questions and answers (`protocol.question_rules`).
 
 Rule 1: a server never gets more of a model than the limits say, whatever it asks for.
 """
@@ -14,7 +14,7 @@ from attrs import field
 
 from mcp_actors.errors import ConfigError
 from mcp_actors.protocol.jsonrpc import INVALID_PARAMS, encode
-from mcp_actors.protocol.server_asks import MAX_ROOTS, Refused, refuse_root
+from mcp_actors.protocol.question_rules import MAX_ROOTS, Refused, refuse_root
 from mcp_actors.values import define, frozen
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class SamplingAnswer:
 
 
 def read_sampling(server: str, params: JsonObject, limits: SamplingLimits) -> SamplingRequest | Refused:
-    """Read and bound the params of ``sampling/createMessage`` that `server_asks.refuse_question` did not refuse.
+    """Read and bound the params of ``sampling/createMessage`` that `question_rules.refuse_question` did not refuse.
 
     Source:
         F11; spec_client 9.4.

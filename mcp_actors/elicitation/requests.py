@@ -4,7 +4,7 @@ What this is not: what a form holds (`forms`), which URL may be opened (`urls`),
 
 Rule 1: a question that cannot be put to a person is refused with the code that the server is owed, never half-read.
 Rule 2: what a person sees is cleaned; what goes back (field names, choices, keys) is as the server wrote it.
-Rule 3: what is read here was judged before, by `protocol.server_asks`: its kind and mode were declared (S294, F08).
+Rule 3: what is read here was judged before, by `protocol.question_rules`: its kind and mode were declared (S294, F08).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mcp_actors.elicitation.forms import RefusedForm, read_form
 from mcp_actors.elicitation.urls import JudgedUrl, RefusedUrl, judge_url
 from mcp_actors.errors import RemoteProtocolError
 from mcp_actors.protocol.jsonrpc import INVALID_PARAMS
-from mcp_actors.protocol.server_asks import Refused, elicitation_mode
+from mcp_actors.protocol.question_rules import Refused, elicitation_mode
 from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def read_elicitation(
     Args:
         server: raw name of the server.
         key: id of the request, or its key.
-        params: as sent, and not refused by `server_asks.refuse_question`.
+        params: as sent, and not refused by `question_rules.refuse_question`.
         clean: makes text safe to be seen (`tools.sanitise.clean_text`).
 
     Source:

@@ -25,7 +25,7 @@ from mcp_actors.actors.host import WiredHost
 from mcp_actors.elicitation.hooks import HookContext
 from mcp_actors.elicitation.requests import Kind
 from mcp_actors.errors import ActorGone, LocalProtocolError, MailboxFull, RpcError, ServerNotReady
-from mcp_actors.protocol.server_asks import Refused
+from mcp_actors.protocol.question_rules import Refused
 from mcp_actors.questions.asking import Asking
 from mcp_actors.questions.elicitor import Elicitor
 from mcp_actors.questions.hook_runners import HookRunner, call_connected

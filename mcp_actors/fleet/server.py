@@ -292,7 +292,7 @@ class Server:
         Source:
             B07, B08.
         """
-        from mcp_actors.protocol.server_asks import refuse_answer
+        from mcp_actors.protocol.question_rules import refuse_answer
 
         for question in asked.questions:
             reason = refuse_answer(question.method, question.params, answers.get(question.key))

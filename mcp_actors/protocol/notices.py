@@ -21,9 +21,9 @@ from mcp_actors.values import define
 
 if TYPE_CHECKING:
     from mcp_actors.jsontypes import JsonObject
-    from mcp_actors.protocol.asks import Asks
     from mcp_actors.protocol.calls import Calls
     from mcp_actors.protocol.events import Event
+    from mcp_actors.protocol.server_requests import ServerRequests
 
 __all__ = ["Notices"]
 
@@ -35,7 +35,7 @@ class Notices(Generic[W]):
     """The reader of notifications over the tables of one session."""
 
     calls: Calls[W]
-    asks: Asks
+    server_requests: ServerRequests
 
     def read(self, method: str, raw: bytes) -> Event[W] | Blame | None:
         """Say what came of a notification; None when it is of no use to anybody."""
@@ -66,7 +66,7 @@ class Notices(Generic[W]):
 
     def _read_cancelled(self, params: JsonObject) -> Event[W] | None:
         request_id = params.get("requestId")
-        if isinstance(request_id, int | str) and self.asks.close(request_id):
+        if isinstance(request_id, int | str) and self.server_requests.close(request_id):
             return happened.ServerRequestCancelled(request_id)
         listener = self.calls.listener(request_id)
         if listener is None or not isinstance(request_id, int):

@@ -1,6 +1,6 @@
 """Owns the questions of a round: reading them, and the params that their answers make.
 
-What this is not: the rounds (`mrtr`), nor what a question and an answer may hold (`server_asks`).
+What this is not: the rounds (`mrtr`), nor what a question and an answer may hold (`question_rules`).
 
 Rules (MCP 2026-07-28, "Multi Round-Trip Requests"; B06-B08).
 Rule 1: only questions of kinds that the request declared. Anything else is an invalid answer.
@@ -18,7 +18,7 @@ from attrs import field
 
 from mcp_actors.errors import LocalProtocolError, RemoteProtocolError
 from mcp_actors.protocol.jsonrpc import NULL, decode_object, raw_json
-from mcp_actors.protocol.server_asks import refuse_question
+from mcp_actors.protocol.question_rules import refuse_question
 from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class InputRequired:
         """Make the params of the next round.
 
         Args:
-            answers: maps key -> bare result, one for each question; each was judged by `server_asks.refuse_answer`.
+            answers: maps key -> bare result, one for each question; each was judged by `question_rules.refuse_answer`.
 
         Raises:
             LocalProtocolError: an answer is missing, or is for nothing.

@@ -6,7 +6,7 @@ Theory. Four drawers (law 2): getters; commands, what we want; `receive_*`, what
 the frame they make, since their caller writes it at once; frames that nobody asked for (handshake, answers to pings)
 wait in `frames_to_send`. `receive_*` never raises for what the peer did: it records a `PeerFault` or fails the one
 waiter that is concerned. Decisions live beside this file: `handshake` (which era), `calls` (our requests), `outcomes`
-(what came of them), `asks` (the server's), `notices`, `outbound` (how messages look), `inbound` (how they are read).
+(what came of them), `server_requests`, `notices`, `outbound` (how messages look), `inbound` (how they are read).
 
 States: IDLE, PROBING <-> INITIALIZING <-> READY, FAILED, CLOSED. Drain after `open`, `renew` and `receive_*`.
 """
@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 from attrs import evolve, field
 
 from mcp_actors.errors import ConnectFailed, LocalProtocolError, RemoteProtocolError
-from mcp_actors.protocol import asks as due
 from mcp_actors.protocol import events as happened
 from mcp_actors.protocol import handshake as steps
 from mcp_actors.protocol import inbound
+from mcp_actors.protocol import server_requests as due
 from mcp_actors.protocol.calls import Calls
 from mcp_actors.protocol.inbound import Fault
 from mcp_actors.protocol.jsonrpc import ABSENT, decode_envelope
@@ -69,7 +69,7 @@ class Session(Generic[W]):
     # The handshake request whose answer counts; its predecessors have tombstones.
     _handshake_id: int | None = field(default=None, init=False)
     _calls: Calls[W] = field(init=False)
-    _asks: due.Asks = field(init=False)
+    _incoming: due.ServerRequests = field(init=False)
     _outcomes: Outcomes[W] = field(init=False)
     _composer: Composer = field(default=_ANSWERING, init=False)  # at READY, one for the revision agreed on
     _is_modern: bool = field(default=False, init=False)
@@ -78,7 +78,7 @@ class Session(Generic[W]):
 
     def __attrs_post_init__(self) -> None:
         self._calls = Calls(self.settings.max_tombstones)
-        self._asks = due.Asks(self.settings.handled_methods, self.settings.max_server_requests)
+        self._incoming = due.ServerRequests(self.settings.handled_methods, self.settings.max_server_requests)
         self._outcomes = Outcomes(self._calls, self.settings.session_expiry)
 
     # ── getters ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -115,8 +115,8 @@ class Session(Generic[W]):
         if self._is_modern or self.info is None or self.state not in _LISTENING:
             raise LocalProtocolError(reason=f"there is no wire session to renew; the session is {self.state}")
         if self.state is _READY:
-            self._events += [happened.ServerRequestCancelled(request_id) for request_id in self._asks.open]
-            self._asks.open.clear()
+            self._events += [happened.ServerRequestCancelled(request_id) for request_id in self._incoming.open]
+            self._incoming.open.clear()
             self._begin(Era.LEGACY, now)
 
     def request(
@@ -176,15 +176,15 @@ class Session(Generic[W]):
         Raises:
             LocalProtocolError: `result` is no JSON; the request stays open.
         """
-        if request_id not in self._asks.open:
+        if request_id not in self._incoming.open:
             return None
-        frame = self._composer.compose_answer(request_id, self._asks.mark(request_id, result))
-        self._asks.close(request_id)
+        frame = self._composer.compose_answer(request_id, self._incoming.mark(request_id, result))
+        self._incoming.close(request_id)
         return frame
 
     def answer_error(self, request_id: RequestId, code: int, message: str) -> Frame | None:
         """Refuse a request of the server; None when it is not open (any more)."""
-        return self._composer.compose_error(request_id, code, message) if self._asks.close(request_id) else None
+        return self._composer.compose_error(request_id, code, message) if self._incoming.close(request_id) else None
 
     def stamp_log_level(self, level: str | None) -> None:
         """Have every later request name the least severe log message it wants; None for none (F13, modern only)."""
@@ -265,13 +265,13 @@ class Session(Generic[W]):
             self._blame(Fault.MALFORMED, "the method is no text")
         elif request_id is ABSENT:
             if self.state is not SessionState.PROBING:
-                self._come_of(Notices(self._calls, self._asks).read(method, bytes(envelope.params)))
+                self._come_of(Notices(self._calls, self._incoming).read(method, bytes(envelope.params)))
         elif self._is_modern:
             # "MUST: servers never send requests, clients never send responses" (spec_client 1).
             self._blame(Fault.SERVER_REQUEST, f"{method[:40]} in the modern era")
         else:
             params = bytes(envelope.params)
-            self._come_of(self._asks.receive(request_id, method, params, is_ready=self.state is _READY))
+            self._come_of(self._incoming.receive(request_id, method, params, is_ready=self.state is _READY))
 
     def _receive_batch(self, raw: bytes, error: RemoteProtocolError, now: float) -> None:
         """Take what is no single message: each good element of an array counts (fault 77)."""
@@ -374,7 +374,7 @@ class Session(Generic[W]):
 
     def _end(self, state: SessionState) -> list[W]:
         self.state, self.next_deadline, self._handshake_id = state, None, None
-        self._asks.open.clear()
+        self._incoming.open.clear()
         return self._calls.clear()
 
     def _next_handshake_id(self) -> int:

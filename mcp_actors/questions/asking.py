@@ -38,7 +38,7 @@ from mcp_actors.elicitation.requests import (
 from mcp_actors.errors import ElicitationDeclined, RpcError
 from mcp_actors.protocol.features import ELICITATION, ROOTS, SAMPLING
 from mcp_actors.protocol.jsonrpc import INTERNAL_ERROR
-from mcp_actors.protocol.server_asks import Refused
+from mcp_actors.protocol.question_rules import Refused
 from mcp_actors.tools.sanitise import clean_text
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class Asking:
             server: raw name of the server.
             key: the request's id, or its key in the result.
             method: one of `methods`.
-            params: as sent, and not refused by `server_asks.refuse_question`.
+            params: as sent, and not refused by `question_rules.refuse_question`.
 
         Returns:
             The bare result, or the error.

@@ -14,7 +14,7 @@ from mcp_actors.elicitation.hook_outcomes import prefill
 from mcp_actors.elicitation.policy import judge_answer
 from mcp_actors.elicitation.requests import Answer
 from mcp_actors.protocol.jsonrpc import INTERNAL_ERROR
-from mcp_actors.protocol.server_asks import Refused
+from mcp_actors.protocol.question_rules import Refused
 
 if TYPE_CHECKING:
     from mcp_actors.elicitation.requests import InputRequest, Outcome

@@ -17,7 +17,7 @@ from mcp_actors.elicitation.handlers import (
 )
 from mcp_actors.errors import ConfigError
 from mcp_actors.protocol.jsonrpc import INVALID_PARAMS
-from mcp_actors.protocol.server_asks import MAX_ROOTS, Refused
+from mcp_actors.protocol.question_rules import MAX_ROOTS, Refused
 
 LIMITS = SamplingLimits(max_tokens=100, max_request_bytes=2000)
 HELLO = {"role": "user", "content": {"type": "text", "text": "hello"}}

@@ -18,7 +18,7 @@ from mcp_actors.elicitation.requests import (
 )
 from mcp_actors.errors import RpcError
 from mcp_actors.protocol.jsonrpc import INVALID_PARAMS
-from mcp_actors.protocol.server_asks import Refused
+from mcp_actors.protocol.question_rules import Refused
 from mcp_actors.tools.sanitise import clean_text
 
 BOTH = frozenset({Kind.FORM, Kind.URL})

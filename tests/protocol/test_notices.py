@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from mcp_actors.protocol import events as happened
-from mcp_actors.protocol.asks import Asks
 from mcp_actors.protocol.calls import Calls
 from mcp_actors.protocol.inbound import Blame, Fault
 from mcp_actors.protocol.jsonrpc import encode
 from mcp_actors.protocol.notices import Notices
+from mcp_actors.protocol.server_requests import ServerRequests
 
 TAG = "io.modelcontextprotocol/subscriptionId"
 
@@ -21,9 +21,9 @@ def notices() -> Notices[str]:
     calls.add("listens", wants_progress=False, is_listening=True)
     calls.add("left", wants_progress=True)
     calls.forget(3)
-    asks = Asks(frozenset({"roots/list"}), max_open=10)
-    asks.receive("q", "roots/list", b"", is_ready=True)
-    return Notices(calls, asks)
+    server_requests = ServerRequests(frozenset({"roots/list"}), max_open=10)
+    server_requests.receive("q", "roots/list", b"", is_ready=True)
+    return Notices(calls, server_requests)
 
 
 def tagged(tag: object, **params: object) -> dict:

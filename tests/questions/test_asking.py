@@ -16,7 +16,7 @@ from mcp_actors.elicitation.requests import (
 from mcp_actors.errors import ConfigError, ElicitationDeclined, RpcError
 from mcp_actors.protocol.events import ServerRequestCancelled, ServerRequestReceived
 from mcp_actors.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, decode, encode
-from mcp_actors.protocol.server_asks import Refused
+from mcp_actors.protocol.question_rules import Refused
 from mcp_actors.protocol.session import Session, SessionSettings
 from mcp_actors.protocol.types import Era
 from mcp_actors.questions.asking import Asking

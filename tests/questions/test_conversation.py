@@ -8,7 +8,7 @@ from trio.testing import wait_all_tasks_blocked
 from mcp_actors.elicitation.policy import Policy
 from mcp_actors.elicitation.requests import CANCELLED, DECLINED, Action, Answer
 from mcp_actors.protocol.jsonrpc import INTERNAL_ERROR
-from mcp_actors.protocol.server_asks import Refused
+from mcp_actors.protocol.question_rules import Refused
 from mcp_actors.questions.messages import QuestionAnswered
 from mcp_actors.questions.prompters import CallablePrompter
 from tests.questions.elicitor_kit import ACCEPTED, PRIORITY, TITLE, at_work, form

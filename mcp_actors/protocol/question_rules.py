@@ -1,6 +1,7 @@
-"""Owns what a server may ask of us, and which answers are answers: roots, sampling, elicitation.
+"""Owns the rules for questions of a server and for our answers: which may be put, which may be sent.
 
-What this is not: the asking of people or models (handlers do that), nor forms and their defaults (`elicitation`).
+What this is not: which requests are open (`server_requests`), the asking of people or models (handlers do that), nor
+forms and their defaults (`elicitation`). Roots, sampling and elicitation are judged here.
 
 Rules.
 Rule 1: only declared kinds and modes are asked for. In legacy anything else is refused with the code that the rule

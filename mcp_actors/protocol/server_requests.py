@@ -1,7 +1,7 @@
-"""Owns the requests of the server that await our answer, and what each of them is due.
+"""Owns the table of the server's requests that are open, and what each is due at once: an answer, a refusal, a handler.
 
-What this is not: their answers' content; a handler elsewhere makes that. Ids of the server and ids of ours are two
-different worlds: equal ones are no conflict (fault 75).
+What this is not: what may be asked and what answers it (`question_rules`); a handler elsewhere makes the answer.
+Ids of the server and ids of ours are two different worlds: equal ones are no conflict (fault 75).
 
 Rule 1: an answer to a request that belongs to a task of 2025-11-25 names that task (a MUST of it; G05).
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.protocol.types import RequestId
 
-__all__ = ["Asks", "Due", "Pong", "Refuse"]
+__all__ = ["Due", "Pong", "Refuse", "ServerRequests"]
 
 RELATED_TASK: Final = META_PREFIX + "related-task"
 
@@ -51,7 +51,7 @@ Due: TypeAlias = Pong | Refuse | Blame | ServerRequestReceived
 
 
 @define(eq=False)
-class Asks:
+class ServerRequests:
     """The table of server requests that are open."""
 
     # Methods that a handler exists for.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_actors.protocol.asks import Asks, Pong, Refuse
 from mcp_actors.protocol.events import ServerRequestReceived
 from mcp_actors.protocol.inbound import Blame, Fault
+from mcp_actors.protocol.server_requests import Pong, Refuse, ServerRequests
 
 HANDLED = frozenset({"roots/list"})
 
@@ -15,7 +15,7 @@ HANDLED = frozenset({"roots/list"})
 @pytest.mark.parametrize("request_id", [0, "a", "", -1, 1])
 def test_ping_is_due_a_pong_always(request_id, is_ready):
     """Ping gets {} at once, whatever its id, ready or not (fault 75)."""
-    assert Asks(HANDLED, 10).receive(request_id, "ping", b"", is_ready=is_ready) == Pong(request_id)
+    assert ServerRequests(HANDLED, 10).receive(request_id, "ping", b"", is_ready=is_ready) == Pong(request_id)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_ping_is_due_a_pong_always(request_id, is_ready):
 )
 def test_what_nobody_handles_is_refused(method, params, is_ready, code):
     """Undeclared, unknown, early or unreadable requests are refused with their code (fault 75)."""
-    due = Asks(HANDLED, 10).receive(1, method, params, is_ready=is_ready)
+    due = ServerRequests(HANDLED, 10).receive(1, method, params, is_ready=is_ready)
 
     assert isinstance(due, Refuse)
     assert due.code == code
@@ -39,7 +39,7 @@ def test_what_nobody_handles_is_refused(method, params, is_ready, code):
 @pytest.mark.parametrize("request_id", [None, 1.5, True, [], {}])
 def test_an_id_that_cannot_be_answered_is_blamed(request_id):
     """An id is an integer or a string, never null."""
-    due = Asks(HANDLED, 10).receive(request_id, "ping", b"", is_ready=True)
+    due = ServerRequests(HANDLED, 10).receive(request_id, "ping", b"", is_ready=True)
 
     assert isinstance(due, Blame)
     assert due.fault is Fault.BAD_REQUEST
@@ -47,24 +47,24 @@ def test_an_id_that_cannot_be_answered_is_blamed(request_id):
 
 def test_a_handled_request_is_open_until_it_is_closed():
     """A request that a handler exists for is handed on once; its id is free again after the answer."""
-    asks = Asks(HANDLED, 10)
+    requests = ServerRequests(HANDLED, 10)
 
-    first = asks.receive(1, "roots/list", b'{"a":1}', is_ready=True)
-    twin = asks.receive(1, "roots/list", b"{}", is_ready=True)
-    other = asks.receive("1", "roots/list", b"", is_ready=True)
+    first = requests.receive(1, "roots/list", b'{"a":1}', is_ready=True)
+    twin = requests.receive(1, "roots/list", b"{}", is_ready=True)
+    other = requests.receive("1", "roots/list", b"", is_ready=True)
 
     assert isinstance(first, ServerRequestReceived)
     assert (first.request_id, first.method, first.params) == (1, "roots/list", {"a": 1})
     assert isinstance(twin, Blame)
     assert isinstance(other, ServerRequestReceived)
-    assert [asks.close(1), asks.close(1), asks.close("1"), asks.close([])] == [True, False, True, False]
+    assert [requests.close(1), requests.close(1), requests.close("1"), requests.close([])] == [True, False, True, False]
 
 
 def test_open_requests_are_bounded():
     """A server that asks faster than people answer is refused beyond the bound."""
-    asks = Asks(HANDLED, 2)
+    requests = ServerRequests(HANDLED, 2)
 
-    dues = [asks.receive(number, "roots/list", b"", is_ready=True) for number in range(3)]
+    dues = [requests.receive(number, "roots/list", b"", is_ready=True) for number in range(3)]
 
     assert [type(due) for due in dues] == [ServerRequestReceived, ServerRequestReceived, Refuse]
 
@@ -84,8 +84,8 @@ KEY = "io.modelcontextprotocol/related-task"
 )
 def test_an_answer_names_the_task_of_its_request(meta, expected):
     """A MUST on all messages about a task; other `_meta` of the answer stays (G05)."""
-    asks = Asks(HANDLED, 10)
-    asks.receive(1, "roots/list", b'{"_meta":%s}' % meta, is_ready=True)
+    requests = ServerRequests(HANDLED, 10)
+    requests.receive(1, "roots/list", b'{"_meta":%s}' % meta, is_ready=True)
 
-    assert asks.mark(1, {"roots": [], "_meta": {"k": 1}}) == {"roots": [], "_meta": expected}
-    assert asks.mark(2, {"roots": []}) == {"roots": []}
+    assert requests.mark(1, {"roots": [], "_meta": {"k": 1}}) == {"roots": [], "_meta": expected}
+    assert requests.mark(2, {"roots": []}) == {"roots": []}

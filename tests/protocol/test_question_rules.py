@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_actors.protocol.server_asks import (
+from mcp_actors.protocol.question_rules import (
     elicitation_mode,
     has_mode,
     refuse_answer,
