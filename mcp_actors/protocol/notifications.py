@@ -1,33 +1,47 @@
-"""Owns the table of notifications: how the params of each become an event, and what a progress report says.
+"""Owns the reading of a server's notifications: each becomes an event for a call, for a listener, or for everybody.
 
-What this is not: whom one is for, which needs the state of the conversation (`notices`).
+What this is not: the tables of calls and of the server's requests, which it looks into; those are the session's.
+
+Rules.
+Rule 1: a malformed or unknown notification costs only itself (fault 74).
+Rule 2: what carries a subscription id counts while somebody listens by it; the id is compared with its type (F01).
+Rule 3: the end of a subscription may be told by a result or by ``notifications/cancelled`` (spec_client 14.1).
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from mcp_actors.errors import RemoteProtocolError
-from mcp_actors.protocol.events import ElicitationCompleted, ListChanged, LogReceived, ResourceUpdated
-from mcp_actors.values import frozen
+from mcp_actors.protocol import events as happened
+from mcp_actors.protocol.inbound import Blame, Fault, read_params
+from mcp_actors.protocol.listening import ACKNOWLEDGED, ListenFilter, subscription_id
+from mcp_actors.values import define, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_actors.jsontypes import Json, JsonObject
-    from mcp_actors.protocol.events import Notice
+    from mcp_actors.protocol.calls import Calls
+    from mcp_actors.protocol.events import Event
+    from mcp_actors.protocol.server_requests import ServerRequests
 
-__all__ = ["IGNORED", "NOTIFICATIONS", "Progress", "read_progress"]
+__all__ = ["NOTIFICATIONS", "NotificationReader", "Progress", "read_progress"]
+
+W = TypeVar("W")
 
 
-def _read_updated(params: JsonObject) -> ResourceUpdated:
-    return ResourceUpdated(uri=_text(params, "uri"))
+# ── the table ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _read_log(params: JsonObject) -> LogReceived:
+def _read_updated(params: JsonObject) -> happened.ResourceUpdated:
+    return happened.ResourceUpdated(uri=_text(params, "uri"))
+
+
+def _read_log(params: JsonObject) -> happened.LogReceived:
     logger = params.get("logger")
-    return LogReceived(
+    return happened.LogReceived(
         level=_text(params, "level"), logger=logger if isinstance(logger, str) else None, data=params.get("data")
     )
 
@@ -40,17 +54,17 @@ def _text(params: JsonObject, key: str) -> str:
 
 
 # Maps method -> how its params become an event. A reader raises `RemoteProtocolError` for params it cannot use.
-NOTIFICATIONS: Final[Mapping[str, Callable[[JsonObject], Notice]]] = {
-    "notifications/tools/list_changed": lambda _: ListChanged("tools"),
-    "notifications/prompts/list_changed": lambda _: ListChanged("prompts"),
-    "notifications/resources/list_changed": lambda _: ListChanged("resources"),
+NOTIFICATIONS: Final[Mapping[str, Callable[[JsonObject], happened.Notice]]] = {
+    "notifications/tools/list_changed": lambda _: happened.ListChanged("tools"),
+    "notifications/prompts/list_changed": lambda _: happened.ListChanged("prompts"),
+    "notifications/resources/list_changed": lambda _: happened.ListChanged("resources"),
     "notifications/resources/updated": _read_updated,
     "notifications/message": _read_log,
-    "notifications/elicitation/complete": lambda params: ElicitationCompleted(_text(params, "elicitationId")),
+    "notifications/elicitation/complete": lambda params: happened.ElicitationCompleted(_text(params, "elicitationId")),
 }
 # Known, of no use to a client, and no fault of the peer. Whoever waits for a task asks for it: a notice of it is a hint
 # (G02), under the name of 2025-11-25 and that of the extension.
-IGNORED: Final = frozenset({"notifications/initialized", "notifications/tasks/status", "notifications/tasks"})
+_IGNORED: Final = frozenset({"notifications/initialized", "notifications/tasks/status", "notifications/tasks"})
 
 
 @frozen
@@ -89,3 +103,67 @@ def _number(value: Json) -> float | None:
     except OverflowError:
         return None
     return number if math.isfinite(number) else None
+
+
+# ── the reader ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@define(eq=False)
+class NotificationReader(Generic[W]):
+    """The reader of notifications over the tables of one session."""
+
+    calls: Calls[W]
+    server_requests: ServerRequests
+
+    def read(self, method: str, raw: bytes) -> Event[W] | Blame | None:
+        """Say what came of a notification; None when it is of no use to anybody."""
+        if method in _IGNORED:
+            return None
+        try:
+            if method == "notifications/progress":
+                return self._read_progress(read_progress(read_params(raw)))
+            if method == "notifications/cancelled":
+                return self._read_cancelled(read_params(raw))
+            if method == ACKNOWLEDGED:
+                return self._read_acknowledged(read_params(raw))
+            if method in NOTIFICATIONS:
+                params = read_params(raw)
+                return self._route(params, NOTIFICATIONS[method](params))
+        except RemoteProtocolError as exc:
+            return Blame(Fault.BAD_NOTIFICATION, f"{method[:80]}: {exc.reason}")
+        return Blame(Fault.UNKNOWN_NOTIFICATION, method[:80])
+
+    def _read_progress(self, report: Progress) -> Event[W] | Blame | None:
+        request_id = self.calls.risen(report.token, report.progress)
+        if request_id is not None:
+            waiter = self.calls.waiting[request_id]
+            return happened.ProgressReceived(waiter, report.progress, report.total, report.message)
+        if self.calls.is_buried(report.token):
+            return None
+        return Blame(Fault.STALE_PROGRESS, f"for the token {repr(report.token)[:40]}")
+
+    def _read_cancelled(self, params: JsonObject) -> Event[W] | None:
+        request_id = params.get("requestId")
+        if isinstance(request_id, int | str) and self.server_requests.close(request_id):
+            return happened.ServerRequestCancelled(request_id)
+        listener = self.calls.listener(request_id)
+        if listener is None or not isinstance(request_id, int):
+            return None
+        self.calls.forget(request_id)
+        return happened.ListenEnded(listener)
+
+    def _read_acknowledged(self, params: JsonObject) -> Event[W] | Blame | None:
+        tag = subscription_id(params)
+        listener = self.calls.listener(tag)
+        if listener is None:
+            return self._stray(tag)
+        return happened.ListenAcknowledged(listener, ListenFilter.read(params.get("notifications")))
+
+    def _route(self, params: JsonObject, notice: happened.Notice) -> Event[W] | Blame | None:
+        tag = subscription_id(params)
+        return notice if tag is None or self.calls.listener(tag) is not None else self._stray(tag)
+
+    def _stray(self, tag: object) -> Blame | None:
+        if tag is None or self.calls.is_buried(tag):
+            return None
+        return Blame(Fault.UNKNOWN_SUBSCRIPTION, f"nobody listens by the id {repr(tag)[:40]}")

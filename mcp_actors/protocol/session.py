@@ -6,7 +6,7 @@ Theory. Four drawers (law 2): getters; commands, what we want; `receive_*`, what
 the frame they make, since their caller writes it at once; frames that nobody asked for (handshake, answers to pings)
 wait in `frames_to_send`. `receive_*` never raises for what the peer did: it records a `PeerFault` or fails the one
 waiter that is concerned. Decisions live beside this file: `handshake` (which era), `calls` (our requests), `outcomes`
-(what came of them), `server_requests`, `notices`, `outbound` (how messages look), `inbound` (how they are read).
+(what came of them), `server_requests`, `notifications`, `outbound` (how messages look), `inbound` (how they are read).
 
 States: IDLE, PROBING <-> INITIALIZING <-> READY, FAILED, CLOSED. Drain after `open`, `renew` and `receive_*`.
 """
@@ -25,7 +25,7 @@ from mcp_actors.protocol import server_requests as due
 from mcp_actors.protocol.calls import Calls
 from mcp_actors.protocol.inbound import Fault
 from mcp_actors.protocol.jsonrpc import ABSENT, decode_envelope
-from mcp_actors.protocol.notices import Notices
+from mcp_actors.protocol.notifications import NotificationReader
 from mcp_actors.protocol.outbound import Composer
 from mcp_actors.protocol.outcomes import Outcomes
 from mcp_actors.protocol.revisions import LATEST_LEGACY, REVISIONS
@@ -265,7 +265,7 @@ class Session(Generic[W]):
             self._blame(Fault.MALFORMED, "the method is no text")
         elif request_id is ABSENT:
             if self.state is not SessionState.PROBING:
-                self._come_of(Notices(self._calls, self._incoming).read(method, bytes(envelope.params)))
+                self._come_of(NotificationReader(self._calls, self._incoming).read(method, bytes(envelope.params)))
         elif self._is_modern:
             # "MUST: servers never send requests, clients never send responses" (spec_client 1).
             self._blame(Fault.SERVER_REQUEST, f"{method[:40]} in the modern era")
