@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from mcp_actors.actors.registry import StatusChange, Watcher
     from mcp_actors.actors.slots import Progress
     from mcp_actors.actors.telemetry import connection_event
-    from mcp_actors.auth.driving import Prompter, Reception
+    from mcp_actors.auth.driving import Reception, SignInPrompter
     from mcp_actors.auth.grants import DeviceCode
-    from mcp_actors.auth.prompters import BrowserPrompter, SignInPage
+    from mcp_actors.auth.prompters import BrowserSignInPrompter, SignInPage
     from mcp_actors.auth.status import AuthStatus
     from mcp_actors.config.changes import Applied
     from mcp_actors.config.loaded import LoadedConfig
@@ -91,7 +91,7 @@ if TYPE_CHECKING:
     from mcp_actors.protocol.questions import InputRequired
     from mcp_actors.protocol.task_handle import TaskHandle
     from mcp_actors.questions.messages import PendingQuestion
-    from mcp_actors.questions.prompters import CallablePrompter
+    from mcp_actors.questions.prompters import CallableQuestionPrompter, QuestionPrompter
     from mcp_actors.runtime import open_runtime
     from mcp_actors.tools.catalog import Catalog, Collision, Tool
     from mcp_actors.tools.items import Prompt, Resource, ResourceTemplate
@@ -119,9 +119,9 @@ __all__ = [
     "AuthFailed",
     "AuthRequired",
     "AuthStatus",
-    "BrowserPrompter",
+    "BrowserSignInPrompter",
     "CallError",
-    "CallablePrompter",
+    "CallableQuestionPrompter",
     "Called",
     "Catalog",
     "Collision",
@@ -173,8 +173,8 @@ __all__ = [
     "Progress",
     "Prompt",
     "PromptMessage",
-    "Prompter",
     "ProtocolError",
+    "QuestionPrompter",
     "Questions",
     "Reception",
     "RefreshOutcome",
@@ -204,6 +204,7 @@ __all__ = [
     "ServerStatus",
     "Settings",
     "SignInPage",
+    "SignInPrompter",
     "Skill",
     "SkillFile",
     "SourceReading",
@@ -241,14 +242,14 @@ _HOMES = {
     "actors.host": ("Host", "ServerRequest"),
     "actors.lifecycle": ("Phase", "ServerState", "ServerStatus"),
     "actors.listening": ("LogWatcher", "ResourceWatcher"),
-    "questions.prompters": ("CallablePrompter",),
+    "questions.prompters": ("CallableQuestionPrompter", "QuestionPrompter"),
     "questions.messages": ("PendingQuestion",),
     "actors.registry": ("StatusChange", "Watcher"),
     "actors.slots": ("Progress",),
     "actors.telemetry": ("connection_event",),
-    "auth.driving": ("Prompter", "Reception"),
+    "auth.driving": ("Reception", "SignInPrompter"),
     "auth.grants": ("DeviceCode",),
-    "auth.prompters": ("BrowserPrompter", "SignInPage"),
+    "auth.prompters": ("BrowserSignInPrompter", "SignInPage"),
     "auth.status": ("AuthStatus",),
     "config.changes": ("Applied",),
     "config.loaded": ("LoadedConfig",),

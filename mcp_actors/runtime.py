@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mcp_actors.actors.host import Host
-    from mcp_actors.auth.driving import Prompter
+    from mcp_actors.auth.driving import SignInPrompter
     from mcp_actors.config.loaded import LoadedConfig
     from mcp_actors.config.settings import Settings
     from mcp_actors.config.specs import ServerSpec
@@ -51,7 +51,7 @@ async def open_runtime(
     transports: Callable[[ServerSpec], Transport] | None = None,
     state_dir: Path | None = None,
     host: Host | None = None,
-    prompter: Prompter | None = None,
+    sign_in: SignInPrompter | None = None,
     reread: Callable[[], LoadedConfig] | None = None,
 ) -> AsyncIterator[Runtime]:
     """Run a fleet while the block runs.
@@ -68,7 +68,7 @@ async def open_runtime(
         state_dir: where logins are kept, and living children noted: the next run with the same directory stops what a
             killed run left behind, and a server of that name starts after that (fault 4); None: nowhere.
         host: answers what servers ask (roots, sampling, elicitation); None: nothing is offered to them.
-        prompter: asks a person to sign in when a server demands it during a call; None: such calls fail typed.
+        sign_in: asks a person to sign in when a server demands it during a call; None: such calls fail typed.
         reread: reads the configuration again for `Runtime.reload`, in a thread; None: what `config` names is read.
 
     Raises:
@@ -83,7 +83,7 @@ async def open_runtime(
         for warning in warnings:
             logger.warning("%s", warning)
     configured = Configured(config, environ, reread)
-    opener = Opener(settings, environ, state_dir, prompter)
+    opener = Opener(settings, environ, state_dir, sign_in)
     wired = wire_host(host, opener.extensions)
     leftovers = opener.sweep()
     registry = Registry(window=settings.publish_window)

@@ -154,11 +154,11 @@ def elsewhere(state_dir):
 
 
 @asynccontextmanager
-async def fleet(site, state_dir, *more, prompter=None, **block):
+async def fleet(site, state_dir, *more, sign_in=None, **block):
     """The site as the server `srv`, with this ``oauth`` block, and more servers."""
     specs = [remote(site, **block), *more]
     with trio.fail_after(30):
-        async with open_runtime(specs, environ=FILES, state_dir=state_dir, prompter=prompter) as runtime:
+        async with open_runtime(specs, environ=FILES, state_dir=state_dir, sign_in=sign_in) as runtime:
             runtime.waker.interval = 0.01
             await runtime.wait_ready()
             yield runtime

@@ -145,7 +145,7 @@ async def test_with_a_prompter_a_call_that_wants_more_asks_the_person(tmp_path):
     async with open_site() as site:
         site.needed = {"tools/list": "read", "tools/call": "write"}
         await elsewhere(tmp_path).log_in(remote(site), Browser(), scopes=("read",))
-        async with fleet(site, tmp_path, prompter=Browser()) as runtime:
+        async with fleet(site, tmp_path, sign_in=Browser()) as runtime:
             assert not (await runtime.call_tool(tool_of(runtime), HELLO)).is_error
             assert site.granted == "read write"
 
@@ -172,7 +172,7 @@ async def test_the_clock_of_a_connect_stops_while_a_person_signs_in(tmp_path, mo
     person = Slow(mock_clock)
     async with (
         open_site() as site,
-        open_runtime([remote(site)], settings=HASTY, environ=FILES, state_dir=tmp_path, prompter=person) as runtime,
+        open_runtime([remote(site)], settings=HASTY, environ=FILES, state_dir=tmp_path, sign_in=person) as runtime,
     ):
         await runtime.wait_ready()
         status = runtime.server("srv").status
@@ -187,7 +187,7 @@ async def test_the_clocks_of_a_call_stop_while_a_person_signs_in(tmp_path, mock_
         site.needed = {"tools/list": "read", "tools/call": "write"}
         await elsewhere(tmp_path).log_in(remote(site), Browser(), scopes=("read",))
         person = Slow(mock_clock)
-        async with fleet(site, tmp_path, prompter=person) as runtime:
+        async with fleet(site, tmp_path, sign_in=person) as runtime:
             result = await runtime.call_tool(tool_of(runtime), HELLO, timeout=10.0)
 
     assert (result.is_error, person.asked) == (False, 1)

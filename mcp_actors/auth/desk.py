@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from mcp_actors.auth.challenge import Demand
     from mcp_actors.auth.credentials import Credentials
-    from mcp_actors.auth.driving import Fetch, Prompter, Waiting
+    from mcp_actors.auth.driving import Fetch, SignInPrompter, Waiting
     from mcp_actors.auth.fetcher import Exchange, Resolve
     from mcp_actors.auth.messages import Sources
     from mcp_actors.auth.store import CredentialStore
@@ -59,7 +59,7 @@ class AuthDesk:
     # Where state is kept between runs; None: nowhere.
     _state_dir: Path | None = field(default=None, alias="state_dir")
     # Asks a person during a call; None: calls fail typed (D22).
-    _prompter: Prompter | None = field(default=None, repr=False, alias="prompter")
+    _prompter: SignInPrompter | None = field(default=None, repr=False, alias="prompter")
     # Entered with a server's name for as long as its person is asked; see `ServerAuth.waiting`.
     _waiting: Waiting = field(default=nullcontext, repr=False, alias="waiting")
     _resolve: Resolve = field(default=resolve_name, repr=False, alias="resolve")
@@ -194,7 +194,7 @@ class AuthDesk:
     async def log_in(
         self,
         spec: ServerSpec,
-        prompter: Prompter,
+        prompter: SignInPrompter,
         *,
         scopes: tuple[str, ...] | None = None,
         by_code: bool = False,

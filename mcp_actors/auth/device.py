@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from mcp_actors.auth.credentials import Credentials
     from mcp_actors.auth.discovery import AuthServer
-    from mcp_actors.auth.driving import Fetch, Prompter
+    from mcp_actors.auth.driving import Fetch, SignInPrompter
     from mcp_actors.auth.flow import Errand
     from mcp_actors.auth.messages import Asking
     from mcp_actors.auth.tokens import Tokens
@@ -38,7 +38,7 @@ SLOWER: Final = 5.0
 PLACEHOLDER: Final = "http://localhost/callback"
 
 
-async def log_in_by_code(errand: Errand, fetch: Fetch, prompter: Prompter) -> Credentials:
+async def log_in_by_code(errand: Errand, fetch: Fetch, prompter: SignInPrompter) -> Credentials:
     """Sign in with a code that a person types in elsewhere. Stores nothing.
 
     Raises:

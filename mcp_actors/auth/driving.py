@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from mcp_actors.auth.grants import DeviceCode
 
-__all__ = ["Fetch", "Prompter", "Reception", "Waiting", "drive", "drive_visiting", "real_sources"]
+__all__ = ["Fetch", "Reception", "SignInPrompter", "Waiting", "drive", "drive_visiting", "real_sources"]
 
 T = TypeVar("T")
 
@@ -34,8 +34,8 @@ class Reception(Protocol):
         ...
 
 
-class Prompter(Protocol):
-    """What a door supplies so that a person can sign in."""
+class SignInPrompter(Protocol):
+    """What a program or a door supplies so that a person can sign in."""
 
     def receive(self, *, fixed: str | None, preferred: str | None) -> AbstractAsyncContextManager[Reception]:
         """Open a place to arrive at.

@@ -1,4 +1,4 @@
-"""Owns the sign-in prompter for programs: the system's browser, a listener on this machine, a function that is told.
+"""Owns the ready-made sign-in prompter: the system's browser, a listener on this machine, a function that is told.
 
 What this is not: a terminal's words (`cli.signing_in`), nor the listener (`loopback`). It prints and reads nothing.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mcp_actors.auth.driving import Reception
     from mcp_actors.auth.grants import DeviceCode
 
-__all__ = ["BrowserPrompter", "SignInPage"]
+__all__ = ["BrowserSignInPrompter", "SignInPage"]
 
 
 @frozen(eq=False)
@@ -47,7 +47,7 @@ class SignInPage:
 
 
 @frozen
-class BrowserPrompter:
+class BrowserSignInPrompter:
     """Opens the page in the system's browser and awaits the redirect on this machine, for five minutes (S246).
 
     Where it comes back to is configured as ever: ``callbackPort`` of the entry, ``MCP_OAUTH_CALLBACK_PORT``, or any
@@ -64,7 +64,7 @@ class BrowserPrompter:
 
     @asynccontextmanager
     async def receive(self, *, fixed: str | None, preferred: str | None) -> AsyncIterator[Reception]:
-        """Open the place to arrive at; see `Prompter`. Cancellation: safe, the listener is closed."""
+        """Open the place to arrive at; see `SignInPrompter`. Cancellation: safe, the listener is closed."""
         async with open_landing(self._go, fixed=fixed, preferred=preferred) as landing:
             yield landing
 

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from mcp_actors.auth.challenge import Demand
     from mcp_actors.auth.client_secrets import ClientSecrets
     from mcp_actors.auth.credentials import Credentials
-    from mcp_actors.auth.driving import Fetch, Prompter
+    from mcp_actors.auth.driving import Fetch, SignInPrompter
     from mcp_actors.auth.messages import Sources
     from mcp_actors.auth.minting import Minter
     from mcp_actors.auth.needs_auth import NeedsAuthCache
@@ -113,7 +113,7 @@ class ServerAuth:
     # Mints tokens without a person; None: a person signs in.
     minter: Minter | None = field(default=None, repr=False)
     # Asks a person; None: there is none, fail typed.
-    prompter: Prompter | None = field(default=None, repr=False)
+    prompter: SignInPrompter | None = field(default=None, repr=False)
     # Entered for as long as a person is asked during a request: clocks that do not count that stop.
     waiting: Callable[[], AbstractContextManager[object]] = field(default=nullcontext, repr=False)
     # One person signs in once, however many calls want it.
@@ -273,7 +273,7 @@ class ServerAuth:
 
     async def sign_in(
         self,
-        prompter: Prompter,
+        prompter: SignInPrompter,
         *,
         demand: Demand | None = None,
         refused: str | None = None,
@@ -316,7 +316,7 @@ class ServerAuth:
             log.info("[MCP:%s] signed in at %s", self.name, host_of(credentials.issuer))
             return credentials
 
-    async def _visit(self, prompter: Prompter, errand: Errand) -> Credentials:
+    async def _visit(self, prompter: SignInPrompter, errand: Errand) -> Credentials:
         identity = None if errand.previous is None else errand.previous.identity
         preferred = None if identity is None else identity.redirect_uri
         async with prompter.receive(fixed=errand.options.fixed_redirect_uri, preferred=preferred) as reception:

@@ -44,7 +44,7 @@ from mcp_actors.errors import AuthFailed, AuthRequired
 from mcp_actors.values import define, frozen
 
 if TYPE_CHECKING:
-    from mcp_actors.auth.driving import Fetch, Prompter
+    from mcp_actors.auth.driving import Fetch, SignInPrompter
     from mcp_actors.auth.flow import Errand
     from mcp_actors.auth.messages import Asking, Flow, Sources, WebAnswer
     from mcp_actors.auth.refreshing import Keeper
@@ -184,7 +184,7 @@ class Company:
     _fetch: Fetch = field(repr=False)
     _sources: Sources = field(repr=False)
 
-    async def log_in(self, prompter: Prompter) -> str:
+    async def log_in(self, prompter: SignInPrompter) -> str:
         """Leg 0; returns the kind of store that keeps it.
 
         Cancellation:

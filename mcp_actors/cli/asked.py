@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from mcp_actors.elicitation.requests import Answer, InputRequest
     from mcp_actors.fleet.questions import Questions
     from mcp_actors.questions.messages import ElicitorEvent
-    from mcp_actors.questions.prompters import Prompter
+    from mcp_actors.questions.prompters import QuestionPrompter
 
 __all__ = ["Asked", "add_asked", "can_ask", "declining_host", "read_elicit"]
 
@@ -112,7 +112,7 @@ class Asked:
             roots=[_root(name) for name in own.root] or None,
         )
 
-    def _read_elicit(self, text: str | None, read: Callable[[str], str]) -> tuple[Policy, Prompter | None]:
+    def _read_elicit(self, text: str | None, read: Callable[[str], str]) -> tuple[Policy, QuestionPrompter | None]:
         from mcp_actors.elicitation.policy import Mode
 
         is_there = can_ask()
@@ -126,7 +126,7 @@ class Asked:
         self._progress = progress
 
     async def ask(self, request: InputRequest) -> Answer:
-        """Ask the person (`questions.prompters.Prompter`). Cancellation: safe, the dialog ends."""
+        """Ask the person (`questions.prompters.QuestionPrompter`). Cancellation: safe, the dialog ends."""
         from mcp_actors.cli.pages import open_in_browser
         from mcp_actors.cli.prompter import TerminalPrompter
         from mcp_actors.cli.stdin_lines import StdinLines

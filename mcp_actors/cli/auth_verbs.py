@@ -82,9 +82,9 @@ def run_login(shared: GlobalOptions, own: argparse.Namespace) -> int:
     secret = os.environ.get("MCP_CLIENT_SECRET") or None
 
     async def verb(desk: AuthDesk) -> int:
-        from mcp_actors.cli.signing_in import terminal_prompter
+        from mcp_actors.cli.signing_in import terminal_sign_in
 
-        prompter = terminal_prompter(uses_browser=not own.no_browser)
+        prompter = terminal_sign_in(uses_browser=not own.no_browser)
         status = await desk.log_in(spec, prompter, scopes=scopes, by_code=own.code, client_secret=secret)
         output.note(f"signed in: {status_line(status)}", prefix="")
         return OK
@@ -216,7 +216,7 @@ def run_xaa(shared: GlobalOptions, own: argparse.Namespace) -> int:
         return with_desk(verb)
 
     async def in_or_out(desk: AuthDesk) -> int:
-        from mcp_actors.cli.signing_in import terminal_prompter
+        from mcp_actors.cli.signing_in import terminal_sign_in
 
         company = await desk.company.current()
         if company is None:
@@ -226,7 +226,7 @@ def run_xaa(shared: GlobalOptions, own: argparse.Namespace) -> int:
             was_in = await company.log_out()
             output.note("signed out of the company" if was_in else "was not signed in to the company", prefix="")
             return OK
-        kind = await company.log_in(terminal_prompter(uses_browser=not own.no_browser))
+        kind = await company.log_in(terminal_sign_in(uses_browser=not own.no_browser))
         output.note(f"signed in to the company; kept in {kind}", prefix="")
         return OK
 

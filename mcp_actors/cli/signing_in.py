@@ -9,24 +9,24 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mcp_actors.auth.prompters import BrowserPrompter
+from mcp_actors.auth.prompters import BrowserSignInPrompter
 from mcp_actors.cli import output
 from mcp_actors.cli.stdin_lines import StdinLines
 
 if TYPE_CHECKING:
     from mcp_actors.auth.prompters import SignInPage
 
-__all__ = ["terminal_prompter"]
+__all__ = ["terminal_sign_in"]
 
 
-def terminal_prompter(*, uses_browser: bool, lines: StdinLines | None = None) -> BrowserPrompter:
+def terminal_sign_in(*, uses_browser: bool, lines: StdinLines | None = None) -> BrowserSignInPrompter:
     """Asks at standard error, listens on this machine and on standard input.
 
     Args:
         uses_browser: False: the person opens the page elsewhere.
         lines: what the person types or pastes; kept between the visits of one sign-in. None: standard input.
     """
-    return BrowserPrompter(partial(_tell, lines or StdinLines()), uses_browser)
+    return BrowserSignInPrompter(partial(_tell, lines or StdinLines()), uses_browser)
 
 
 async def _tell(lines: StdinLines, page: SignInPage) -> None:

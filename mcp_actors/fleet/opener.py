@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mcp_actors.auth.desk import AuthDesk
-    from mcp_actors.auth.driving import Prompter, Waiting
+    from mcp_actors.auth.driving import SignInPrompter, Waiting
     from mcp_actors.config.settings import Settings
     from mcp_actors.config.specs import ServerSpec
     from mcp_actors.jsontypes import JsonObject
@@ -44,7 +44,7 @@ class Opener:
     # Where children, logins and locks are kept; None: nowhere.
     state_dir: Path | None = None
     # Asks a person to sign in during a call; None: such calls fail typed.
-    prompter: Prompter | None = None
+    sign_in: SignInPrompter | None = None
     # Entered with a server's name for as long as its person is asked; the runtime says what stops meanwhile.
     waiting: Waiting = nullcontext
     # Pressed by a second signal: every stop skips its waits.
@@ -77,7 +77,7 @@ class Opener:
         from mcp_actors.fleet.signing import make_desk
 
         return make_desk(
-            self.environ, state_dir=self.state_dir, prompter=self.prompter, waiting=lambda name: self.waiting(name)
+            self.environ, state_dir=self.state_dir, prompter=self.sign_in, waiting=lambda name: self.waiting(name)
         )
 
     def extensions(self, server: str) -> Mapping[str, JsonObject]:

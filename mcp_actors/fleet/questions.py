@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from mcp_actors.elicitation.requests import Answer
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.questions.messages import ElicitorEvent, PendingQuestion
-    from mcp_actors.questions.prompters import Prompter
+    from mcp_actors.questions.prompters import QuestionPrompter
     from mcp_actors.tools.results import ToolResult
 
 __all__ = ["Questions"]
@@ -54,7 +54,7 @@ class Questions:
 
     def __init__(
         self,
-        prompter: Prompter | None = None,
+        prompter: QuestionPrompter | None = None,
         *,
         policy: Policy | None = None,
         hooks: Hooks | None = None,
@@ -70,7 +70,7 @@ class Questions:
         """Say who answers what. What nobody answers is not declared to servers (S110, F08).
 
         Args:
-            prompter: asks a person, see `CallablePrompter` for a function.
+            prompter: asks a person, see `CallableQuestionPrompter` for a function.
             policy: who answers forms; by default the person. Without prompter, policy and hooks nothing is elicited.
             hooks: what looks at questions and answers (`elicitation.hooks.read_hooks`).
             context: what hooks are told of us; None: where they run.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mcp_actors.actors.lifecycle import ServerStatus
     from mcp_actors.actors.listening import LogWatcher, ResourceWatcher
     from mcp_actors.actors.slots import ProgressCallback
-    from mcp_actors.auth.driving import Prompter
+    from mcp_actors.auth.driving import SignInPrompter
     from mcp_actors.auth.status import AuthStatus
     from mcp_actors.config.specs import ServerSpec
     from mcp_actors.fleet.running import Runtime
@@ -302,7 +302,7 @@ class Server:
 
     # ── signing in ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def log_in(self, prompter: Prompter, *, scopes: tuple[str, ...] | None = None) -> AuthStatus:
+    async def log_in(self, prompter: SignInPrompter, *, scopes: tuple[str, ...] | None = None) -> AuthStatus:
         """Have a person sign in to it, then connect anew (S249, S250). The old login stays until the new one works.
 
         Raises:

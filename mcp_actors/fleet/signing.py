@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from mcp_actors.auth.driving import Prompter, Waiting
+    from mcp_actors.auth.driving import SignInPrompter, Waiting
     from mcp_actors.config.specs import ServerSpec
     from mcp_actors.jsontypes import JsonObject
     from mcp_actors.transports.http_client import Auth
@@ -48,7 +48,7 @@ def make_desk(
     environ: Mapping[str, str],
     *,
     state_dir: Path | None,
-    prompter: Prompter | None = None,
+    prompter: SignInPrompter | None = None,
     waiting: Waiting = nullcontext,
 ) -> AuthDesk:
     """Make a desk. Does no I/O.

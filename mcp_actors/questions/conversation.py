@@ -19,14 +19,14 @@ from mcp_actors.protocol.question_rules import Refused
 if TYPE_CHECKING:
     from mcp_actors.elicitation.requests import InputRequest, Outcome
     from mcp_actors.questions.open_question import OpenQuestion
-    from mcp_actors.questions.prompters import Prompter
+    from mcp_actors.questions.prompters import QuestionPrompter
 
 __all__ = ["converse"]
 
 logger = logging.getLogger("mcp_actors.elicitor")
 
 
-async def converse(prompter: Prompter, entry: OpenQuestion, max_attempts: int) -> Outcome | None:
+async def converse(prompter: QuestionPrompter, entry: OpenQuestion, max_attempts: int) -> Outcome | None:
     """Ask until an answer fits; each time the question shows what was answered, and what is wrong with it.
 
     Returns:
@@ -49,7 +49,7 @@ async def converse(prompter: Prompter, entry: OpenQuestion, max_attempts: int) -
     return None
 
 
-async def _ask(prompter: Prompter, request: InputRequest) -> Outcome:
+async def _ask(prompter: QuestionPrompter, request: InputRequest) -> Outcome:
     try:
         return await prompter.ask(request)
     except Exception:

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from mcp_actors.elicitation.hooks import Handler
     from mcp_actors.questions.hook_runners import RunHook
     from mcp_actors.questions.messages import ElicitorEvent, PendingQuestion
-    from mcp_actors.questions.prompters import Prompter
+    from mcp_actors.questions.prompters import QuestionPrompter
 
 __all__ = ["Elicitor"]
 
@@ -67,7 +67,7 @@ class Elicitor:
 
     def __init__(
         self,
-        prompter: Prompter | None,
+        prompter: QuestionPrompter | None,
         *,
         report: Callable[[ElicitorEvent], None],
         run_hook: RunHook,

@@ -1,6 +1,6 @@
-"""Owns what a prompter is, that which asks a person, and the one of programs: a function that answers.
+"""Owns what asks a person a server's questions, as a protocol, and the one that is ready-made: a function that answers.
 
-What this is not: a terminal's (`cli.prompter`) or a page's.
+What this is not: a terminal's (`cli.prompter`) or a page's, nor what asks a person to sign in (`auth.driving`).
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from mcp_actors.elicitation.requests import InputRequest
     from mcp_actors.jsontypes import JsonObject
 
-__all__ = ["CallablePrompter", "Callback", "Prompter"]
+__all__ = ["CallableQuestionPrompter", "Callback", "QuestionPrompter"]
 
 
-class Prompter(Protocol):
-    """Asks a person. A door supplies it."""
+class QuestionPrompter(Protocol):
+    """What a program or a door supplies so that a person can answer what servers ask."""
 
     async def ask(self, request: InputRequest) -> Answer:
         """Show one question and wait for its answer. Never entered twice at once.
@@ -39,7 +39,7 @@ Callback: TypeAlias = "Callable[[InputRequest], Awaitable[Answer | JsonObject | 
 
 
 @frozen
-class CallablePrompter:
+class CallableQuestionPrompter:
     """Asks a coroutine function. What it raises is an error for the server (fault 76)."""
 
     callback: Callback

@@ -13,7 +13,7 @@ from mcp_actors.elicitation.handlers import Root, SamplingAnswer, SamplingLimits
 from mcp_actors.elicitation.requests import Action, Answer
 from mcp_actors.errors import RemoteProtocolError, RpcError
 from mcp_actors.fleet.questions import Questions
-from mcp_actors.questions.prompters import CallablePrompter
+from mcp_actors.questions.prompters import CallableQuestionPrompter
 from mcp_actors.runtime import open_runtime
 from mcp_actors.testing.scripted import LEGACY_REVISIONS, MODERN_REVISIONS, ScriptedServer
 
@@ -103,7 +103,7 @@ class Person:
         self.asked: list[str] = []
         limits = SamplingLimits(has_tools=has_all)
         questions = Questions(
-            CallablePrompter(self._fill), sample=self._sample, limits=limits, roots=[Root("file:///work")]
+            CallableQuestionPrompter(self._fill), sample=self._sample, limits=limits, roots=[Root("file:///work")]
         )
         # Questions declare both modes of elicitation; a host may declare less of it.
         declared = questions.host.settings if has_all else {**questions.host.settings, "elicitation": {}}
@@ -250,8 +250,8 @@ async def rejects(request) -> None:
         (SAMPLE, WORDS, {"sample": malformed}, -32603),
         (SAMPLE, WORDS, {"sample": fails}, -32603),
         (SAMPLE, WORDS, {"sample": rejects}, -1),
-        (ELICIT, FORM, {"prompter": CallablePrompter(fails)}, -32603),
-        (ELICIT, {**URL, "url": "javascript:x"}, {"prompter": CallablePrompter(fails)}, -32602),
+        (ELICIT, FORM, {"prompter": CallableQuestionPrompter(fails)}, -32603),
+        (ELICIT, {**URL, "url": "javascript:x"}, {"prompter": CallableQuestionPrompter(fails)}, -32602),
         (SAMPLE, WORDS, {"sample": fails, "limits": SamplingLimits(max_request_bytes=9)}, -32602),
     ],
 )

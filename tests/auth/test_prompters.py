@@ -17,7 +17,7 @@ from oauth_peer import AS, World, answer, query_of, server_document
 from oauth_site import HELLO, fleet, open_site, tool_of
 from test_docs import examples_of_page
 
-from mcp_actors import AuthFailed, BrowserPrompter
+from mcp_actors import AuthFailed, BrowserSignInPrompter
 from mcp_actors.auth.loopback import open_landing
 from mcp_actors.transports.fetching import exchange_once
 
@@ -79,7 +79,7 @@ async def test_a_call_signs_in_where_there_is_no_browser(tmp_path, act):
     told = Told(act)
     async with open_site() as site:
         site.needed = {"tools/call": "write"}
-        async with fleet(site, tmp_path, prompter=BrowserPrompter(told, uses_browser=False)) as runtime:
+        async with fleet(site, tmp_path, sign_in=BrowserSignInPrompter(told, uses_browser=False)) as runtime:
             [first] = told.pages
             result = await runtime.call_tool(tool_of(runtime), HELLO)
 
@@ -104,7 +104,7 @@ async def test_the_browser_of_the_system_signs_in_by_itself(tmp_path, monkeypatc
     """It is opened, and the function is told so (S246)."""
     put_browser(tmp_path, monkeypatch)
     told = Told()
-    async with open_site() as site, fleet(site, tmp_path, prompter=BrowserPrompter(told)) as runtime:
+    async with open_site() as site, fleet(site, tmp_path, sign_in=BrowserSignInPrompter(told)) as runtime:
         assert not (await runtime.call_tool(tool_of(runtime), HELLO)).is_error
 
     assert [page.is_open for page in told.pages] == [True]
@@ -113,8 +113,8 @@ async def test_the_browser_of_the_system_signs_in_by_itself(tmp_path, monkeypatc
 async def test_the_page_comes_back_to_the_configured_port(tmp_path):
     """`callbackPort` of the entry is the port, as everywhere (S247, S361)."""
     told, port = Told(follow), urlsplit(await free_redirect()).port
-    prompter = BrowserPrompter(told, uses_browser=False)
-    async with open_site() as site, fleet(site, tmp_path, prompter=prompter, callbackPort=port):
+    prompter = BrowserSignInPrompter(told, uses_browser=False)
+    async with open_site() as site, fleet(site, tmp_path, sign_in=prompter, callbackPort=port):
         assert query_of(told.pages[0].url)["redirect_uri"] == f"http://localhost:{port}/callback"
 
 
@@ -130,7 +130,9 @@ async def test_what_ends_a_sign_in_leaves_no_listener(is_raised):
         async with trio.open_nursery() as nursery:
 
             async def sign_in():
-                async with BrowserPrompter(told, uses_browser=False).receive(fixed=wish, preferred=None) as reception:
+                async with BrowserSignInPrompter(told, uses_browser=False).receive(
+                    fixed=wish, preferred=None
+                ) as reception:
                     with suppress(AuthFailed):
                         await reception.visit(PAGE)
 
@@ -157,7 +159,7 @@ async def test_a_code_is_told_and_taken_back_once_it_was_typed_in(autojump_clock
     }
     house, told = House(World(pages), oauth={"grant": "device_code"}), Told()
 
-    credentials = await house.auth.sign_in(BrowserPrompter(told))
+    credentials = await house.auth.sign_in(BrowserSignInPrompter(told))
 
     assert credentials.tokens.access_token == "a"
     [page] = told.ended
@@ -173,7 +175,7 @@ async def test_the_recipe_signs_in(tmp_path, monkeypatch):
     put_browser(tmp_path, monkeypatch)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("MCP_ACTORS_CREDENTIALS_STORE", "file")
-    [recipe] = [example for example in examples_of_page(RECIPES) if "BrowserPrompter" in example.program]
+    [recipe] = [example for example in examples_of_page(RECIPES) if "BrowserSignInPrompter" in example.program]
     [own] = [line for line in recipe.program.splitlines() if line.startswith("SERVER = ")]
     async with open_site() as site:
         program = recipe.program.replace(own, f'SERVER = {{"type": "http", "url": "{site.url}"}}')

@@ -192,7 +192,7 @@ async def drive(url: str, scenario: str, context: Context) -> None:
         if scenario.startswith(AUTH):
             entry["oauth"] = block
         servers = {} if scenario == COMPANY else {NAME: entry}
-        async with open_runtime({"mcpServers": servers}, host=HOST, prompter=ApprovingPrompter()) as runtime:
+        async with open_runtime({"mcpServers": servers}, host=HOST, sign_in=ApprovingPrompter()) as runtime:
             if scenario == COMPANY:
                 await employ(runtime, NAME, url, context)
             status = (await runtime.wait_ready([NAME]))[NAME]

@@ -16,7 +16,7 @@ from mcp_actors.elicitation.policy import Mode, Policy
 from mcp_actors.elicitation.requests import Action, Answer
 from mcp_actors.errors import ActorGone, ConfigError, ElicitationDeclined, LocalProtocolError, RpcError, TransportError
 from mcp_actors.fleet.questions import Questions
-from mcp_actors.questions.prompters import CallablePrompter
+from mcp_actors.questions.prompters import CallableQuestionPrompter
 from mcp_actors.runtime import open_runtime
 from mcp_actors.testing.scripted import LEGACY_REVISIONS, MODERN_REVISIONS, ScriptedServer
 
@@ -56,7 +56,9 @@ async def test_a_question_is_put_cleaned_and_answered_raw(era: str, autojump_clo
         seen.append((request.server, request.message, [item.title for item in request.form.fields]))
         return {"where": "prod", "hidden\u200bkey": "x"}
 
-    async with open_runtime([spec("one", asking_server(era))], host=Questions(CallablePrompter(fill)).host) as runtime:
+    async with open_runtime(
+        [spec("one", asking_server(era))], host=Questions(CallableQuestionPrompter(fill)).host
+    ) as runtime:
         await runtime.wait_ready()
         result = await runtime.call_tool("one.deploy")
 
@@ -79,7 +81,7 @@ async def test_a_question_that_comes_at_once_is_answered(autojump_clock: object)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(ask_at_once)
         await wait_all_tasks_blocked()
-        host = Questions(CallablePrompter(fill)).host
+        host = Questions(CallableQuestionPrompter(fill)).host
         async with open_runtime([spec("one", server)], host=host) as runtime:
             await runtime.wait_ready()
             while not heard:
@@ -108,7 +110,7 @@ async def test_another_door_answers(era: str, autojump_clock: object) -> None:
     async def wait(request) -> None:
         await trio.sleep_forever()
 
-    questions = Questions(CallablePrompter(wait))
+    questions = Questions(CallableQuestionPrompter(wait))
     said: list[str] = []
 
     async with (
@@ -151,7 +153,7 @@ async def test_no_question_outlives_who_asked(era: str, end: str, autojump_clock
         finally:
             closed.set()
 
-    questions = Questions(CallablePrompter(wait))
+    questions = Questions(CallableQuestionPrompter(wait))
     outcome: list[BaseException] = []
 
     async def call(runtime, scope: trio.CancelScope) -> None:
@@ -274,7 +276,7 @@ async def test_the_servers_notice_ends_the_wait_for_a_page(autojump_clock: objec
             await trio.sleep_forever()
         return Answer(Action.ACCEPT)
 
-    async with open_runtime([spec("one", server)], host=Questions(CallablePrompter(consent)).host) as runtime:
+    async with open_runtime([spec("one", server)], host=Questions(CallableQuestionPrompter(consent)).host) as runtime:
         await runtime.wait_ready()
         result = await runtime.call_tool("one.echo", {"text": "signed"})
 

@@ -20,7 +20,7 @@ from mcp_actors.elicitation.requests import Action, Answer, Stage
 from mcp_actors.fleet.questions import Questions
 from mcp_actors.model.face import ModelFace
 from mcp_actors.model.outputs import Outputs
-from mcp_actors.questions.prompters import CallablePrompter
+from mcp_actors.questions.prompters import CallableQuestionPrompter
 from mcp_actors.tools.permissions import Mode as PermissionMode
 from mcp_actors.tools.plans import ModelImage, ModelText
 
@@ -57,7 +57,7 @@ async def test_a_form_is_shown_filled_in_and_judged(npm_bin: Path) -> None:
         seen.append(request)
         return {"name": "Ann", "integer": 500 if len(seen) == 1 else 7}
 
-    questions = Questions(CallablePrompter(fill))
+    questions = Questions(CallableQuestionPrompter(fill))
     async with open_runtime(everything(npm_bin), host=questions.host) as runtime:
         await offered(runtime, "trigger-elicitation-request")
         result = await runtime.call_tool("everything.trigger-elicitation-request")
@@ -81,7 +81,7 @@ async def test_a_page_is_opened_after_consent_on_either_path(
         seen.append(request)
         return Answer(Action.ACCEPT)
 
-    questions = Questions(CallablePrompter(consent))
+    questions = Questions(CallableQuestionPrompter(consent))
     arguments = {"url": "https://example.org/sign", "message": "sign here", "errorPath": error_path}
     async with open_runtime(everything(npm_bin), host=questions.host) as runtime:
         await offered(runtime, "trigger-url-elicitation")
@@ -104,7 +104,7 @@ async def test_a_hook_answers_before_the_person(npm_bin: Path, tmp_path: Path) -
     async def never(request: InputRequest) -> None:
         raise AssertionError(request)
 
-    questions = Questions(CallablePrompter(never), hooks=hooks)
+    questions = Questions(CallableQuestionPrompter(never), hooks=hooks)
     async with open_runtime(everything(npm_bin), host=questions.host) as runtime:
         await offered(runtime, "trigger-elicitation-request")
         result = await runtime.call_tool("everything.trigger-elicitation-request")

@@ -22,7 +22,7 @@ from mcp_actors.protocol.types import Era
 from mcp_actors.questions.asking import Asking
 from mcp_actors.questions.elicitor import Elicitor
 from mcp_actors.questions.messages import CompleteUrl
-from mcp_actors.questions.prompters import CallablePrompter
+from mcp_actors.questions.prompters import CallableQuestionPrompter
 
 FORM = {"message": "who?", "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}}}
 TEXT = {"type": "text", "text": "hi"}
@@ -34,7 +34,7 @@ async def no_hook(handler, told):
 
 
 def elicitor_of(callback):
-    return Elicitor(CallablePrompter(callback), report=lambda event: None, run_hook=no_hook)
+    return Elicitor(CallableQuestionPrompter(callback), report=lambda event: None, run_hook=no_hook)
 
 
 async def answer_all(request):

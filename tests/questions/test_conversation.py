@@ -10,7 +10,7 @@ from mcp_actors.elicitation.requests import CANCELLED, DECLINED, Action, Answer
 from mcp_actors.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_actors.protocol.question_rules import Refused
 from mcp_actors.questions.messages import QuestionAnswered
-from mcp_actors.questions.prompters import CallablePrompter
+from mcp_actors.questions.prompters import CallableQuestionPrompter
 from tests.questions.elicitor_kit import ACCEPTED, PRIORITY, TITLE, at_work, form
 
 
@@ -39,7 +39,7 @@ async def test_a_prompter_that_never_fits_is_given_up(autojump_clock):
         asked.append(request)
         return {"title": 3}
 
-    async with at_work(CallablePrompter(wrong)) as stage:
+    async with at_work(CallableQuestionPrompter(wrong)) as stage:
         assert await stage.elicitor.ask(form()) == CANCELLED
         assert len(asked) == Policy().max_attempts
 
@@ -54,7 +54,7 @@ async def test_a_function_answers(given, outcome, autojump_clock):
     async def callback(request):
         return given
 
-    async with at_work(CallablePrompter(callback)) as stage:
+    async with at_work(CallableQuestionPrompter(callback)) as stage:
         assert await stage.elicitor.ask(form()) == outcome
 
 
@@ -68,7 +68,7 @@ async def test_a_prompter_that_raises_is_an_error_answer(autojump_clock, caplog)
             raise failure
         return {"title": "t"}
 
-    async with at_work(CallablePrompter(fails)) as stage:
+    async with at_work(CallableQuestionPrompter(fails)) as stage:
         for _ in range(2):
             outcome = await stage.elicitor.ask(form())
             assert isinstance(outcome, Refused)
