@@ -1,4 +1,4 @@
-"""Owns following a task that a server made of a call: polls, its questions, its end, and the word that nobody wants it.
+"""Owns the polling of a task, which a server made of a call, to its result; and its cancellation where nobody wants it.
 
 What this is not: any decision (`protocol.tasks`), nor the call that made the task (`toolcalls`).
 

@@ -1,4 +1,4 @@
-"""Owns whether a connection still lives: pings where the era has them, strikes for errors that end nothing alone.
+"""Owns the checks whether a connection still lives: pings where the era has them, and a count of errors in a row.
 
 What this is not: the restart that follows (`child`).
 

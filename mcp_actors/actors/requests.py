@@ -1,7 +1,7 @@
 """Owns one request over one connection, from params to its final result: kept answers, rounds, repetitions.
 
 What this is not: the exchange itself (`calls`), the task that a server may make of it (`following`), nor any decision
-(`protocol.cache`, `mrtr`, `retries`).
+(`protocol.cache`, `protocol.mrtr`, `protocol.retries`).
 
 Runs in the caller's own task.
 """

@@ -1,4 +1,4 @@
-"""Owns the data plane's meeting point: a `Slot`, where one caller waits for the answer to one `Request`.
+"""Owns `Slot` and `Request`: where one caller waits for the answer to the request that it wrote.
 
 What this is not: a mailbox. A call takes no hop, no nursery and no cancel scope; the caller parks its own task here and
 the connection's reader wakes it (architecture, "Control plane and data plane").

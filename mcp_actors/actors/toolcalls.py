@@ -1,6 +1,6 @@
 """Owns one tool call over one connection, from arguments to result: mirrored values, a schema that changed, tasks.
 
-What this is not: finding the connection (`runtime`), or what a result means to a model (`tools.results`).
+What this is not: finding the connection (`fleet.running`), or what a result means to a model (`tools.results`).
 
 Runs in the caller's own task. The thoughts are the protocol room's; this does what they say. What follows tasks is
 loaded when a call becomes one: few do.

@@ -1,4 +1,4 @@
-"""Owns who uses a connection just now, and the wish that nobody new comes: how a generation ends without losing calls.
+"""Owns the count of calls in progress on one connection, so that a connection that is replaced can drain first.
 
 What this is not: a limit, or a refusal. Whoever is in the middle of something may go on asking; who comes next is sent
 to the successor by whoever finds `are_leaving` set.

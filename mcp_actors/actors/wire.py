@@ -1,4 +1,4 @@
-"""Owns the joint of one transport and one session: what arrives goes to the session, what the session wants goes out.
+"""Owns the pairing of a transport with a session: what arrives goes to the session, what the session wants goes out.
 
 What this is not: a life of a server (`connection`), the waiting of callers (`calls`), or a thought about MCP.
 

@@ -1,4 +1,4 @@
-"""Owns what a server's demand comes to, judged without asking anybody. Pure.
+"""Owns the classification of 401 and 403: whether a login covers it, more scopes can help, or a person is needed. Pure.
 
 What this is not: how a demand is written (`challenge`), or meeting it (`server_auth`).
 """

@@ -1,4 +1,4 @@
-"""Owns the running of a flow: its requests go to a `fetch`, its visits to a person.
+"""Owns the running of a sign-in flow, which only yields steps: requests go to a `fetch`, page visits to a person.
 
 What this is not: the flow (`flow`, `upkeep`, `xaa`), nor fetching (`fetcher`).
 """

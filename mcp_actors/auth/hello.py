@@ -1,4 +1,4 @@
-"""Owns the harmless request by which a server tells what it demands, before anybody signs in.
+"""Owns one ``initialize`` request sent without a login, so that a 401 or 403 tells what the server demands.
 
 What this is not: the reading of a demand (`challenge`), nor meeting it (`server_auth`).
 """

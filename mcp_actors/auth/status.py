@@ -1,4 +1,4 @@
-"""Owns what is told of a login: `AuthStatus`, made of what is kept.
+"""Owns `AuthStatus`, what a program or a person is shown of how a server is signed in to, made of the kept login.
 
 What this is not: the state of a server (`actors.lifecycle`), or anything that asks somebody.
 """

@@ -1,4 +1,4 @@
-"""Owns what becomes of a login later: renewing it, minting it anew without a person, revoking it. Pure.
+"""Owns the requests that renew a kept login, mint one anew without a person, or revoke it. Pure.
 
 What this is not: when and by whom (`refreshing`), nor the first sign-in of a person (`flow`).
 """

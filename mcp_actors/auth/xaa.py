@@ -1,5 +1,5 @@
-"""Owns access by a company's word (XAA, enterprise-managed authorization): one login at the company's identity provider
-opens every server that trusts it (S270, S271).
+"""Owns signing in by the company (XAA, enterprise-managed authorization): one login at its identity provider opens
+every server that trusts that provider (S270, S271).
 
 What this is not: ordinary OAuth, and never a way into it: where this fails, nothing else is tried (S280).
 

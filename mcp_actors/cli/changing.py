@@ -1,6 +1,6 @@
 """Owns the verbs that change one entry of a configuration file: ``add``, ``add-json``, ``remove``.
 
-What this is not: where and how files are written (`destinations`, `writing`). Nothing is started here.
+What this is not: where and how files are written (`destinations`, `files.writing`). Nothing is started here.
 
 Rule 1: heavy imports stand inside functions (``--help`` stays fast).
 """

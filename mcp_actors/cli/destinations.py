@@ -1,6 +1,6 @@
 """Owns where `add`, `import` and `remove` write: the file of a scope, the place in it, and how a change is shown.
 
-What this is not: how a text is edited (`config.editing`) or a file is written (`writing`).
+What this is not: how a text is edited (`config.editing`) or a file is written (`files.writing`).
 
 Rule 1: ``~/.claude.json`` belongs to another program too. It is written by those verbs alone, for the scopes user and
 local (S040, S042).

@@ -1,6 +1,7 @@
 """Owns what all verbs that write an entry share: the scope that is asked for, a last look at the entry, what is told.
 
-What this is not: the verbs (`changing`, `importing`), nor where and how files are written (`destinations`, `writing`).
+What this is not: the verbs (`changing`, `importing`), nor where and how files are written (`destinations`,
+`files.writing`).
 
 Rule 1: heavy imports stand inside functions (``--help`` stays fast).
 """

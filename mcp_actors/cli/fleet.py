@@ -1,6 +1,6 @@
 """Owns the way from global options to a running fleet: load, approve, open, wait; the same for every verb.
 
-What this is not: the reading of files (`loading`), nor the runtime. Nothing here prints data.
+What this is not: the reading of files (`files.loading`), nor the runtime. Nothing here prints data.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Owns the comparison of two configurations: what starts, stops or is replaced, and what of a broken edit is kept.
 
-What this is not: the doing (`actors.supervisor`), nor the reading (`loading`).
+What this is not: the doing (`actors.supervisor`), nor the reading (`files.loading`).
 
 Rules.
 

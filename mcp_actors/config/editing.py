@@ -1,7 +1,7 @@
 """Owns changes to the text of a JSON file: set or remove what stands at one key path, and leave the rest as it is.
 
-What this is not: reading or writing files (`writing`), what an entry means, where things stand in a text (`spans`), or
-how its writer lays it out (`layout`).
+What this is not: reading or writing files (`files.writing`), what an entry means, where things stand in a text
+(`spans`), or how its writer lays it out (`layout`).
 
 Rules.
 

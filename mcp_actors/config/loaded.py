@@ -1,6 +1,7 @@
 """Owns the last step: readings of all sources become the one configuration that runs.
 
-What this is not: reading files (`loading`); the steps themselves are in `approvals`, `policy`, `dedup` and `merge`.
+What this is not: reading files (`files.loading`); the steps themselves are in `approvals`, `policy`, `dedup` and
+`merge`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Owns the form of what we remember between runs: which project servers were approved, what is switched off where.
 
-What this is not: the file (`writing`, `loading`), the decision (`approvals`), nor how it changes (`remembering`). No
-repository writes here.
+What this is not: the file (`files.writing`, `files.loading`), the decision (`approvals`), nor how it changes
+(`remembering`). No repository writes here.
 
 The file is an object with ``approved``, which maps the hash of a definition to its name and file, and ``projects``,
 which maps a directory to its lists ``disabled`` and ``enabled``.

@@ -1,7 +1,7 @@
 """Owns how the text of what we remember changes: a definition more that was approved, a switch, a project forgotten.
 
-What this is not: its form (`remembered`), nor the file (`writing`). Changes are made to the text (`editing`), so that
-what a later version keeps beside them stays.
+What this is not: its form (`remembered`), nor the file (`files.writing`). Changes are made to the text (`editing`), so
+that what a later version keeps beside them stays.
 """
 
 from __future__ import annotations

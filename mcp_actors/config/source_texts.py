@@ -1,6 +1,6 @@
 """Owns the way from the bytes of one source to what it defines.
 
-What this is not: finding those bytes (`loading`), nor what a document defines (`sources`).
+What this is not: finding those bytes (`files.loading`), nor what a document defines (`sources`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Owns the way from one document to the servers it defines, before they meet those of other documents.
 
-What this is not: finding and reading files (`loading`), parsing them (`source_texts`), nor precedence (`merge`).
+What this is not: finding and reading files (`files.loading`), parsing them (`source_texts`), nor precedence (`merge`).
 """
 
 from __future__ import annotations

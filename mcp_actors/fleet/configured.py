@@ -1,6 +1,6 @@
 """Owns what should run, and by whose word: the configuration, the program that adds servers, sources that come late.
 
-What this is not: the reading of files (`files`), what follows from a change (`runtime`), or anything that runs.
+What this is not: the reading of files (`files`), what follows from a change (`running`), or anything that runs.
 
 A server that the program added or removed stays as the program said, whatever the files say about its name; one that
 was removed comes back when its definition changes.

@@ -1,4 +1,4 @@
-"""Owns how a runtime builds the transport of a server: with its journal, its hurry, what was found, and who we are.
+"""Owns the building of transports for one runtime: each gets its journal, its login, and what was found out before.
 
 What this is not: any transport (`transports.opening` has the table), nor a login (`auth`).
 

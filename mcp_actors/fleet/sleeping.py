@@ -1,4 +1,4 @@
-"""Owns what follows when this machine has slept: connections over a network are made anew, before somebody needs them.
+"""Owns the reconnecting of remote servers after this machine slept, before somebody calls one over a dead socket.
 
 What this is not: finding out that a single connection is dead (`actors.pulse`, the clocks of a call).
 

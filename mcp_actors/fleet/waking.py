@@ -1,4 +1,4 @@
-"""Owns waking servers that wait for a login, once somebody has signed in: with this desk, or in another process.
+"""Owns the restart of servers that wait for a login after somebody signed in, in this process or in another.
 
 What this is not: signing in (`auth`), nor the start of a server (the supervisor's).
 

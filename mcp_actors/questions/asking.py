@@ -1,4 +1,4 @@
-"""Owns the way from what a server asks to what it is answered: elicitation, sampling, roots, and the rounds of -32042.
+"""Owns the answering of what servers ask: elicitation, sampling and roots, and the pages to visit that -32042 names.
 
 What this is not: a session. A legacy request and an input request of a modern result look the same here: a method and
 params in, a result or an error out.

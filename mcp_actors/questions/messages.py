@@ -1,4 +1,4 @@
-"""Owns what is said to and by the elicitor: its messages and its events.
+"""Owns the messages of the elicitor and the events that it reports.
 
 What this is not: the elicitor (`elicitor`), or what a question is (`elicitation.requests`).
 """

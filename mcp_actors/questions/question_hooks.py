@@ -1,4 +1,4 @@
-"""Owns what hooks have to say to one question and to its answer: they are run, and their ends made one.
+"""Owns the running of hooks for one question and its answer, and the one verdict that their outcomes make.
 
 What this is not: the running of one hook (`hook_runners`), what an end means (`elicitation.hook_outcomes`), or the
 question itself (`open_question`).

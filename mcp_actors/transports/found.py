@@ -1,4 +1,4 @@
-"""Owns what was found out about servers whose configuration names no transport, over the lives of their connections.
+"""Owns the memory of which servers without a named transport speak HTTP+SSE, for the later connections of one runtime.
 
 What this is not: finding it out (`fallback`).
 """

@@ -1,4 +1,4 @@
-"""Owns what is kept of text that a child writes for people: the last lines of it, cleaned, cut and bounded.
+"""Owns the last lines of a child that are no messages, cleaned and bounded, and how many a second may be logged.
 
 What this is not: a log. It decides which lines may be logged; its owner logs them. No clock: `now` is passed in.
 
