@@ -61,26 +61,37 @@ class Answering:
         with_pages = self._host.with_pages
         return None if with_pages is None else partial(with_pages, self._server)
 
-    async def answer(self, request_id: RequestId, method: str, params: JsonObject) -> JsonObject | RpcError | None:
+    def expect(self, request_id: RequestId) -> trio.CancelScope:
+        """Make the scope in which a request will be answered; it may be withdrawn from now on."""
+        self._scopes[request_id] = scope = trio.CancelScope()
+        return scope
+
+    async def answer(
+        self, request_id: RequestId, method: str, params: JsonObject, scope: trio.CancelScope
+    ) -> JsonObject | RpcError | None:
         """Answer a request of a legacy server: with a result, a refusal, or None where it was withdrawn.
+
+        Args:
+            scope: as `expect` made it.
 
         Source:
             F08, F11, fault 76.
         """
         from mcp_actors.protocol.question_rules import refuse_question  # few servers ever ask
 
-        refused = refuse_question(method, params, self.capabilities)
-        if refused is not None:
-            return RpcError(server=self._server, code=refused.code, message=refused.reason)
-        with trio.CancelScope() as scope:
-            self._scopes[request_id] = scope
-            try:
-                return await self.result(method, params)
-            except RpcError as error:
-                return error
-            finally:
-                self._scopes.pop(request_id, None)
-        return None
+        try:
+            refused = refuse_question(method, params, self.capabilities)
+            if refused is not None:
+                return RpcError(server=self._server, code=refused.code, message=refused.reason)
+            with scope:
+                try:
+                    return await self.result(method, params)
+                except RpcError as error:
+                    return error
+            return None
+        finally:
+            if self._scopes.get(request_id) is scope:  # else the server has used the id again
+                del self._scopes[request_id]
 
     async def result(self, method: str, params: JsonObject) -> JsonObject:
         """Run the handler of a method for a question that may be put, and judge its answer.

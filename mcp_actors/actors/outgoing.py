@@ -3,7 +3,8 @@
 What this is not: the frames of calls, which their callers write (`calls`).
 
 Rule 1: only answers speak against a peer. It decides how many it wants, and one that asks without reading them is cut;
-how many calls are withdrawn at once is its clients' doing, and no reason to end the connection (S204).
+how many calls are withdrawn at once is its clients' doing, and no reason to end the connection (S204). Either waits
+within a bound of frames and of bytes.
 Rule 2: frames of a handshake have its deadline and no other (fault 89).
 Rule 3: a message stream takes all of them in order; what a handshake wants sent, whoever shakes hands sends, without a
 task. Where each frame is an exchange of its own, that of an answer may hang for its whole time: answers, handshakes and
@@ -34,12 +35,31 @@ logger = logging.getLogger("mcp_actors.connection")
 
 # Answers that may wait: as many as the requests that one read of a pipe can bring.
 MAX_ANSWERS: Final = 8192
-# Other frames that may wait, a few megabytes of cancels; those beyond are lost.
+# Other frames that may wait; those beyond are lost.
 MAX_OURS: Final = 65_536
+# Bytes of either, and one frame.
+MAX_BYTES: Final = 8 * 1024 * 1024
 # One of them may take so long on the wire, in seconds; only HTTP can be so slow.
 TIMEOUT: Final = 30.0
 # Exchanges of a lane at once: as many connections as browsers open to one host, and a few.
 MAX_EXCHANGES: Final = 8
+
+
+@define(eq=False)
+class _Load:
+    """Frames of one kind that are not on the wire yet, and what they weigh."""
+
+    max_frames: int
+    frames: int = 0
+    size: int = 0
+
+    @property
+    def is_full(self) -> bool:
+        return self.frames >= self.max_frames or self.size >= MAX_BYTES
+
+    def count(self, frame: Frame, step: int) -> None:
+        self.frames += step
+        self.size += step * len(frame.data)
 
 
 @define(eq=False)
@@ -68,8 +88,7 @@ class Outgoing:
         self._bell = bell
         # Frames of a handshake that are not on the wire yet.
         self.unsent = 0
-        # Answers and other frames that are not on the wire yet.
-        self._answers = self._ours = 0
+        self._answers, self._ours = _Load(MAX_ANSWERS), _Load(MAX_OURS)
         both = _Lane(1)
         self._answering, self._other, self._handshake = (
             (_Lane(MAX_EXCHANGES), _Lane(MAX_EXCHANGES), _Lane(MAX_EXCHANGES))
@@ -88,9 +107,9 @@ class Outgoing:
         if self._is_over:
             return True  # nobody is left to be told
         is_answer = not frame.method
-        if is_answer and self._answers >= MAX_ANSWERS:
+        if is_answer and self._answers.is_full:
             return False
-        if not (is_answer or is_handshake) and self._ours >= MAX_OURS:
+        if not (is_answer or is_handshake) and self._ours.is_full:
             logger.debug("[MCP:%s] x lost %s: too many wait", self._server, frame.method)
             return True
         self._count(frame, 1, is_handshake=is_handshake)
@@ -124,8 +143,7 @@ class Outgoing:
         self._is_over = True
 
     def _count(self, frame: Frame, step: int, *, is_handshake: bool) -> None:
-        self._answers += step * (not frame.method)
-        self._ours += step * bool(frame.method)
+        (self._ours if frame.method else self._answers).count(frame, step)
         self.unsent += step * is_handshake
 
     async def _send_all(self, lane: _Lane) -> None:

@@ -117,6 +117,8 @@ class Wire:
         self._owner = owner
         # Whether the transport takes messages, and whether it was left and nothing of it lives.
         self._is_open = self._is_left = False
+        # Whether a question finds out if the wire session lives.
+        self._is_finding_out = False
         # How the handshake failed.
         self._failure: McpActorsError | None = None
         # Rung when one of these changed, or the handshake moved.
@@ -183,7 +185,7 @@ class Wire:
             self._post(frame, is_handshake=False)
 
     def _post(self, frame: Frame, *, is_handshake: bool) -> None:
-        if not self._outgoing.post(frame, is_handshake=is_handshake):
+        if not self._outgoing.post(frame, is_handshake=is_handshake) and self.gone is None:
             self.give_up("the server asks, but does not read our answers")
         if is_handshake:
             self._bell.ring()
@@ -267,7 +269,9 @@ class Wire:
                     self._owner.session_expired()
                 waiter.fail(SendAgain())
             case SessionDoubted():
-                self._nursery.start_soon(self._find_out)
+                if not self._is_finding_out:
+                    self._is_finding_out = True
+                    self._nursery.start_soon(self._find_out)
             case Resend(waiter):
                 waiter.fail(SendAgain())
             case ListChanged(kind):
@@ -290,7 +294,9 @@ class Wire:
                 self.must_reopen = needs_reopen
                 self._bell.ring()
             case ServerRequestReceived(request_id, method, params):
-                self._nursery.start_soon(self._answer, request_id, method, params)
+                # From here on, and not from when its task starts, it can be withdrawn.
+                scope = self._answering.expect(request_id)
+                self._nursery.start_soon(self._answer, request_id, method, params, scope)
             case ServerRequestCancelled(request_id):
                 self._answering.withdraw(request_id)
             case PeerFault(kind, detail):
@@ -304,11 +310,12 @@ class Wire:
         """Ask for nothing: where the wire session is gone, its renewal follows from the answer."""
         with suppress(McpActorsError, trio.TooSlowError):
             await self.calls.ask(Request("ping", None, Budget(DOUBT_SECONDS, trio.current_time())))
+        self._is_finding_out = False
 
-    async def _answer(self, request_id: RequestId, method: str, params: JsonObject) -> None:
+    async def _answer(self, request_id: RequestId, method: str, params: JsonObject, scope: trio.CancelScope) -> None:
         """Have a request of the server answered; the clocks of the calls in flight stop while a person is asked."""
         with self.calls.paused() if method in ASKS_A_PERSON else nullcontext():
-            answer = await self._answering.answer(request_id, method, params)
+            answer = await self._answering.answer(request_id, method, params, scope)
         if isinstance(answer, RpcError):
             self.post(self.session.answer_error(request_id, answer.code, answer.message))
         elif answer is not None:

@@ -34,6 +34,8 @@ REMEDIES: Final[dict[str, str]] = {
     "headers-helper": "run its headersHelper by hand: it must print one JSON object of texts and exit with 0",
     "unreachable": "see that the server runs, and that its url is right",
 }
+# Of what ended a life, kept in its status and by who watches it: an error's text is the peer's to choose.
+MAX_TEXT_CHARS: Final = 16_384
 # Of a server whose headers come from a program: there is nothing to log in to (S245).
 HELPER_REMEDY: Final = "its headersHelper printed what the server does not accept: correct that"
 # Of one that is not on HTTP, where only headers say who we are (S085).
@@ -89,6 +91,8 @@ def describe_end(error: BaseException, seen: Diagnostics, connect_timeout: float
         text = error.told  # its remedy is told as the remedy
     else:
         text = error.describe() if isinstance(error, McpActorsError) else f"{type(error).__name__}: {error}"
+    if len(text) > MAX_TEXT_CHARS:
+        text = text[:MAX_TEXT_CHARS] + "…"
     left_out = seen.noise_count - len(seen.noise_tail)
     lines = [
         text,

@@ -67,6 +67,10 @@ NOTIFICATIONS: Final[Mapping[str, Callable[[JsonObject], happened.Notice]]] = {
 _IGNORED: Final = frozenset({"notifications/initialized", "notifications/tasks/status", "notifications/tasks"})
 
 
+# Of a report of progress, which every call in flight may keep one of: longer than anybody reads.
+MAX_MESSAGE_CHARS: Final = 65_536
+
+
 @frozen
 class Progress:
     """One progress notification; `token` is as the peer sent it."""
@@ -91,7 +95,7 @@ def read_progress(params: JsonObject) -> Progress:
         token=params.get("progressToken"),
         progress=progress,
         total=_number(params.get("total")),
-        message=message if isinstance(message, str) else None,
+        message=message[:MAX_MESSAGE_CHARS] if isinstance(message, str) else None,
     )
 
 

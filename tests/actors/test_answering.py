@@ -65,8 +65,11 @@ async def test_a_handler_that_raises_gives_an_error_answer(
     assert after.text == "on"
 
 
-async def test_a_withdrawn_request_ends_its_handler_and_gets_no_answer(autojump_clock: object) -> None:
-    """Fault 76: the server's cancellation ends the handler."""
+@pytest.mark.parametrize("is_at_once", [False, True])
+async def test_a_withdrawn_request_ends_its_handler_and_gets_no_answer(
+    is_at_once: bool, autojump_clock: object
+) -> None:
+    """Fault 76: the server's cancellation ends the handler, also one that had not begun."""
     server = echo_server(revisions=LEGACY_REVISIONS)
     ended = trio.Event()
 
@@ -80,9 +83,11 @@ async def test_a_withdrawn_request_ends_its_handler_and_gets_no_answer(autojump_
     async with open_runtime([spec("one", server)], host=Host({"roots/list": wait})) as runtime:
         await runtime.wait_ready()
         before = len(server.received)
-        await server.send_raw(b'{"jsonrpc":"2.0","id":"q","method":"roots/list"}')
-        await trio.testing.wait_all_tasks_blocked()
-        await server.send_raw(b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q"}}')
+        asked = b'{"jsonrpc":"2.0","id":"q","method":"roots/list"}'
+        withdrawn = b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q"}}'
+        for message in [b"[%b,%b]" % (asked, withdrawn)] if is_at_once else [asked, withdrawn]:
+            await server.send_raw(message)
+            await trio.testing.wait_all_tasks_blocked()
         await ended.wait()
         await trio.testing.wait_all_tasks_blocked()
         answers = [message for message in server.received[before:] if message.get("id") == "q"]

@@ -11,7 +11,7 @@ from attrs import define, field
 from trio.testing import wait_all_tasks_blocked
 
 from mcp_actors.actors.bell import Bell
-from mcp_actors.actors.outgoing import MAX_ANSWERS, MAX_EXCHANGES, MAX_OURS, TIMEOUT, Outgoing
+from mcp_actors.actors.outgoing import MAX_ANSWERS, MAX_BYTES, MAX_EXCHANGES, MAX_OURS, TIMEOUT, Outgoing
 from mcp_actors.errors import TransportBroken
 from mcp_actors.protocol.types import Frame
 
@@ -66,13 +66,34 @@ async def outgoing(wire: SlowWire) -> AsyncIterator[Outgoing]:
 
 
 @pytest.mark.parametrize(
-    ("frame", "bound", "is_cut"), [(ANSWER, MAX_ANSWERS, True), (CANCEL, MAX_OURS, False)], ids=["answers", "ours"]
+    ("frame", "bound", "is_cut"),
+    [
+        (ANSWER, MAX_ANSWERS, True),
+        (CANCEL, MAX_OURS, False),
+        (Frame(b"a" * 500_000), MAX_BYTES // 500_000 + 1, True),
+        (Frame(b"a" * 500_000, method="notifications/cancelled"), MAX_BYTES // 500_000 + 1, False),
+        (Frame(b"a" * MAX_BYTES * 2), 1, True),
+    ],
+    ids=["answers", "ours", "large answers", "ours, large", "a huge answer"],
 )
 async def test_only_answers_speak_against_a_peer(frame: Frame, bound: int, is_cut: bool) -> None:
     """Rule 1: a burst within the bound waits; beyond it a peer is cut for answers, and never for frames of ours."""
+    other = CANCEL if is_cut else ANSWER
+
     async with outgoing(SlowWire()) as waiting:
         assert all(waiting.post(frame) for _ in range(bound))
         assert waiting.post(frame) is not is_cut
+        assert waiting.post(other)
+
+
+async def test_what_has_gone_out_weighs_nothing() -> None:
+    """A peer that reads what it asks for may ask for as much as it likes."""
+    wire = SlowWire(is_exchange=False)
+
+    async with outgoing(wire) as waiting:
+        for _ in range(3):
+            assert waiting.post(Frame(b"a" * MAX_BYTES))
+            await wait_all_tasks_blocked()
 
 
 @pytest.mark.parametrize(("is_handshake", "arrives"), [(True, True), (False, False)])

@@ -9,7 +9,14 @@ import trio
 
 from mcp_actors.actors.wording import capability_summary, describe_end, remedy_for
 from mcp_actors.config.specs import RemoteTarget, ServerSpec, StdioTarget, TransportName
-from mcp_actors.errors import AuthRequired, ConnectFailed, CredentialsRefused, RemoteProtocolError, TransportBroken
+from mcp_actors.errors import (
+    AuthRequired,
+    ConnectFailed,
+    CredentialsRefused,
+    RemoteProtocolError,
+    RpcError,
+    TransportBroken,
+)
 from mcp_actors.protocol.types import Era, ServerInfo
 from mcp_actors.transports.base import Diagnostics
 
@@ -60,7 +67,9 @@ def test_a_remedy_fits_the_server(reason: str, spec: ServerSpec, told: str | Non
         (ConnectFailed(reason="refused"), "refused"),
         (RemoteProtocolError(reason="no JSON"), "no JSON"),
         (ValueError("odd"), "ValueError: odd"),
+        (RpcError(code=1, message="m" * 10_000_000), "error 1: " + "m" * (16_384 - 9) + "…"),
     ],
+    ids=lambda one: f"{one!r:.20}",
 )
 def test_an_end_is_told_once(error: BaseException, text: str) -> None:
     """The remedy is no part of the error: a status has it beside (S417)."""

@@ -118,3 +118,10 @@ def test_an_ended_subscription_is_over():
     assert list(found.calls.waiting.values()) == ["works"]
     assert found.calls.is_buried(2)
     assert found.calls.listener(2) is None
+
+
+def test_the_text_of_progress_is_cut():
+    """Each call in flight keeps the newest report until its caller looks: what it holds is bounded."""
+    report = read_progress({"progressToken": "t", "progress": 1, "message": "m" * 1_000_000})
+
+    assert report.message == "m" * 65_536

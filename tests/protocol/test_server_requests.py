@@ -6,13 +6,13 @@ import pytest
 
 from mcp_actors.protocol.events import ServerRequestReceived
 from mcp_actors.protocol.inbound import Blame, Fault
-from mcp_actors.protocol.server_requests import Pong, Refuse, ServerRequests
+from mcp_actors.protocol.server_requests import MAX_OPEN_BYTES, Pong, Refuse, ServerRequests
 
 HANDLED = frozenset({"roots/list"})
 
 
 @pytest.mark.parametrize("is_ready", [True, False])
-@pytest.mark.parametrize("request_id", [0, "a", "", -1, 1])
+@pytest.mark.parametrize("request_id", [0, "a", "", -1, 1, "i" * 1024, 2**64, 10**300])
 def test_ping_is_due_a_pong_always(request_id, is_ready):
     """Ping gets {} at once, whatever its id, ready or not (fault 75)."""
     assert ServerRequests(HANDLED, 10).receive(request_id, "ping", b"", is_ready=is_ready) == Pong(request_id)
@@ -36,10 +36,15 @@ def test_what_nobody_handles_is_refused(method, params, is_ready, code):
     assert due.code == code
 
 
-@pytest.mark.parametrize("request_id", [None, 1.5, True, [], {}])
-def test_an_id_that_cannot_be_answered_is_blamed(request_id):
-    """An id is an integer or a string, never null."""
-    due = ServerRequests(HANDLED, 10).receive(request_id, "ping", b"", is_ready=True)
+@pytest.mark.parametrize("method", ["ping", "roots/list", "unknown"])
+@pytest.mark.parametrize(
+    "request_id",
+    [None, 1.5, True, [], {}, "i" * 1025, "i" * 1_000_000, 2**4096, -(2**4096)],
+    ids=lambda one: f"{one!r:.9}",
+)
+def test_an_id_that_cannot_be_answered_is_blamed(request_id, method):
+    """An id is an integer or a string, never null, and no longer than we would repeat for a peer that reads nothing."""
+    due = ServerRequests(HANDLED, 10).receive(request_id, method, b"", is_ready=True)
 
     assert isinstance(due, Blame)
     assert due.fault is Fault.BAD_REQUEST
@@ -69,6 +74,28 @@ def test_open_requests_are_bounded():
     assert [type(due) for due in dues] == [ServerRequestReceived, ServerRequestReceived, Refuse]
 
 
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ((MAX_OPEN_BYTES // 2, MAX_OPEN_BYTES // 2), "ok ok"),
+        ((MAX_OPEN_BYTES // 2, MAX_OPEN_BYTES // 2 + 1), "ok no"),
+        ((2 * MAX_OPEN_BYTES, 10, 10), "ok no no"),
+    ],
+    ids=["fits", "too much", "one alone"],
+)
+def test_open_requests_are_bounded_in_bytes(sizes, expected):
+    """What servers ask waits for a person as it was sent: beyond the bound it is refused, except where it is alone."""
+    asks = ServerRequests(HANDLED, 10)
+    params = [b'{"a":"%b"}' % (b"a" * (size - 8)) for size in sizes]
+
+    dues = [asks.receive(number, "roots/list", each, is_ready=True) for number, each in enumerate(params)]
+    asks.close(0)
+    later = asks.receive("later", "roots/list", b"{}", is_ready=True)
+
+    assert ["no" if isinstance(due, Refuse) else "ok" for due in dues] == expected.split()
+    assert isinstance(later, ServerRequestReceived)
+
+
 KEY = "io.modelcontextprotocol/related-task"
 
 
@@ -78,6 +105,7 @@ KEY = "io.modelcontextprotocol/related-task"
         (b'{"%s":{"taskId":"t1"}}' % KEY.encode(), {"k": 1, KEY: {"taskId": "t1"}}),
         (b'{"%s":{"taskId":5}}' % KEY.encode(), {"k": 1}),
         (b'{"%s":"t1"}' % KEY.encode(), {"k": 1}),
+        (b'{"%s":{"taskId":"%s"}}' % (KEY.encode(), b"t" * 1025), {"k": 1}),
         (b"[]", {"k": 1}),
         (b"{}", {"k": 1}),
     ],
