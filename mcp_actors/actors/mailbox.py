@@ -7,7 +7,8 @@ and an asker of a dropped message waits for ever.
 
 1. Bounded: `size` is required, with its reason beside it.
 2. A message is a frozen attrs class; the envelope (message, reply) carries the one-shot reply.
-3. A reply is resolved exactly once. Handling is ``with envelope:``; leaving the block unresolved fails it.
+3. A reply is resolved exactly once. Handling is ``with envelope:``; leaving the block unresolved fails it. An error
+   that leaves the block of an ask is its asker's and nobody else's, and is logged where it is no weather.
 4. On exit the mailbox drains and fails what it held, then closes; no await between the two.
 5. The mailbox encloses the nursery that reads it, never the other way round.
 6. No actor awaits a reply from an actor that may await it: asks go down the floors, events go up as tells.
@@ -18,13 +19,14 @@ Laws 1 to 4 are kept here; 5 to 7 bind the bodies.
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 import outcome
 import trio
 from attrs import field
 
-from mcp_actors.errors import ActorGone, LocalProtocolError, MailboxFull
+from mcp_actors.errors import ActorGone, LocalProtocolError, MailboxFull, McpActorsError
 from mcp_actors.values import define, frozen
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from typing import Self
 
 __all__ = ["Ask", "Envelope", "Mailbox", "Ref", "Reply"]
+
+logger = logging.getLogger("mcp_actors.mailbox")
 
 R = TypeVar("R")
 M = TypeVar("M")
@@ -97,9 +101,23 @@ class Envelope(Generic[M]):
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self.reply is not None and not self.reply.is_resolved:
+    ) -> bool:
+        if self.reply is None:
+            return False
+        if isinstance(error, Exception):
+            self.fail(error)
+            return True
+        if not self.reply.is_resolved:
             self.reply.fail(ActorGone(actor=self.reply.actor, cause=error))
+        return False
+
+    def fail(self, error: Exception) -> None:
+        """Answer the ask with what its handling raised, if it is not answered yet; a bug is logged, too."""
+        assert self.reply is not None
+        if not isinstance(error, McpActorsError):
+            logger.error("! %s failed at %s", self.reply.actor, type(self.message).__name__, exc_info=error)
+        if not self.reply.is_resolved:
+            self.reply.fail(error)
 
     def resolve(self, value: object = None) -> None:
         """Answer the ask; does nothing for a tell."""

@@ -121,8 +121,12 @@ class Supervisor:
                     task_status.started()
                     while True:
                         envelope = await self.mailbox.receive()
-                        self._note(envelope.message)
-                        self._nursery.start_soon(self._handle, envelope)
+                        try:
+                            self._note(envelope.message)
+                        except Exception as error:  # noqa: BLE001 - a command with nonsense in it is its giver's
+                            envelope.fail(error)
+                        else:
+                            self._nursery.start_soon(self._handle, envelope)
             finally:
                 for child in self._children.values():
                     child.listening.end()
@@ -148,11 +152,7 @@ class Supervisor:
 
     async def _handle(self, envelope: Envelope[SupervisorMessage]) -> None:
         with envelope:
-            try:
-                envelope.resolve(await self._obey(envelope.message))
-            except McpActorsError as error:
-                assert envelope.reply is not None
-                envelope.reply.fail(error)
+            envelope.resolve(await self._obey(envelope.message))
 
     def _note(self, message: SupervisorMessage) -> None:
         match message:

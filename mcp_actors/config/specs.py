@@ -8,16 +8,18 @@ from __future__ import annotations
 import enum
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import urlsplit
 
 from attrs import evolve, field
 
+from mcp_actors.errors import ConfigError
 from mcp_actors.origins import place_of
 from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable
 
     from mcp_actors.jsontypes import Json
 
@@ -150,6 +152,17 @@ LIBRARY_RESTARTS: Final = RestartDefaults()
 SERVICE_RESTARTS: Final = RestartDefaults(local=RestartType.TRANSIENT, has_jitter=True, park_probe=300.0)
 
 
+def _require(is_sound: bool, what: str) -> None:
+    if not is_sound:
+        raise ConfigError(reason=what)
+
+
+def _are_texts(values: object) -> bool:
+    if isinstance(values, Mapping):
+        return _are_texts(tuple(values)) and _are_texts(tuple(values.values()))
+    return isinstance(values, tuple | list) and all(isinstance(value, str) for value in values)
+
+
 @frozen
 class StdioTarget:
     """A program to start. All values are expanded; `environment` is added to the minimal base (fault 101)."""
@@ -161,6 +174,13 @@ class StdioTarget:
     # Directory to start in; None: the runtime's own.
     cwd: str | None = None
     transport = TransportName.STDIO
+
+    def __attrs_post_init__(self) -> None:
+        _require(isinstance(self.command, str), "a command is a text")
+        _require(isinstance(self.args, tuple | list) and _are_texts(self.args), "arguments are a tuple of texts")
+        is_environment = isinstance(self.environment, Mapping) and _are_texts(self.environment)
+        _require(is_environment, "an environment maps texts to texts")
+        _require(isinstance(self.cwd, str | None), "a working directory is a text")
 
 
 @frozen
@@ -180,6 +200,12 @@ class RemoteTarget:
     is_helper_trusted: bool = True
     # True: nobody said which transport this is, so the older one may be tried once (fault 34).
     is_guess: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        _require(isinstance(self.url, str), "a url is a text")
+        _require(isinstance(self.transport, TransportName), "a transport is a TransportName")
+        _require(isinstance(self.headers, Mapping) and _are_texts(self.headers), "headers map texts to texts")
+        _require(isinstance(self.headers_helper, str | None), "a headers helper is a text")
 
     @property
     def has_credentials(self) -> bool:
@@ -204,6 +230,9 @@ class InProcessTarget:  # type: ignore[explicit-any] # of `serve`
 
     serve: Callable[..., Awaitable[None]]  # type: ignore[explicit-any] # the link's class is a floor above
     transport = TransportName.SDK
+
+    def __attrs_post_init__(self) -> None:
+        _require(callable(self.serve), "a server in this process is a coroutine function")
 
 
 Target: TypeAlias = StdioTarget | RemoteTarget | InProcessTarget
@@ -237,6 +266,13 @@ class ServerSpec:
     disabled_detail: str = ""
     # The entry as written, unexpanded: the only form that may be shown (S030). Maps key -> JSON.
     raw: Mapping[str, Json] = field(factory=dict, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        _require(isinstance(self.name, str) and self.name != "", "a server's name is a text")
+        _require(isinstance(self.target, Target), "a server's target is a StdioTarget, RemoteTarget or InProcessTarget")
+        for limit in (self.connect_timeout, self.call_timeout, self.request_timeout):
+            is_time = limit is None or (isinstance(limit, int | float) and limit >= 0)
+            _require(is_time, "a timeout is a number of seconds")
 
     @property
     def transport(self) -> TransportName:

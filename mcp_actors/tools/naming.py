@@ -159,4 +159,5 @@ def unknown_server(name: str, known: Iterable[str]) -> UnknownServer:
     """Make the error for a name that no server has; it tells the nearest of those that are known."""
     from difflib import get_close_matches  # costs a millisecond, and is needed for mistakes alone
 
-    return UnknownServer(name=name, nearest=tuple(get_close_matches(name, list(known), n=3, cutoff=0.5)))
+    nearest = get_close_matches(name, list(known), n=3, cutoff=0.5) if isinstance(name, str) else ()
+    return UnknownServer(name=name, nearest=tuple(nearest))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 import trio
 from attrs import frozen
@@ -74,20 +76,55 @@ async def test_a_reply_is_resolved_once(autojump_clock: object) -> None:
             envelope.resolve(2)
 
 
-async def test_leaving_a_message_unanswered_fails_its_ask_with_the_cause(autojump_clock: object) -> None:
-    """Law 3: the error that a handler dies of reaches the asker as the cause."""
+@pytest.mark.parametrize(
+    "failure", [ValueError("boom"), ExceptionGroup("g", [KeyError("x")]), ActorGone(actor="other")]
+)
+@pytest.mark.parametrize("is_answered", [False, True])
+async def test_an_error_is_its_askers_and_nobody_elses(
+    failure: Exception, is_answered: bool, autojump_clock: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Law 3: what handling an ask raises reaches its asker, unless that was answered; a bug is loud, weather is not."""
     mailbox: Mailbox[Double] = Mailbox("doubler", size=1)
-    failure = ValueError("boom")
 
     async def ask() -> None:
-        with pytest.raises(ActorGone) as caught:
+        with nullcontext() if is_answered else pytest.raises(type(failure)) as caught:
             await mailbox.ref.ask(Double(1))
-        assert caught.value.cause is failure
+        assert is_answered or caught.value is failure
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(ask)
-        with pytest.raises(ValueError, match="boom"), await mailbox.receive():
+        with await mailbox.receive() as envelope:
+            if is_answered:
+                envelope.resolve(2)
             raise failure
+
+    assert ("failed at Double" in caplog.text) is not isinstance(failure, ActorGone)
+
+
+async def test_a_cancelled_handler_leaves_its_asker_with_the_end_of_the_actor(autojump_clock: object) -> None:
+    """Law 3: a cancellation is nobody's answer, and goes on."""
+    mailbox: Mailbox[Double] = Mailbox("doubler", size=1)
+
+    async def ask() -> None:
+        with pytest.raises(ActorGone):
+            await mailbox.ref.ask(Double(1))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ask)
+        with trio.CancelScope() as scope, await mailbox.receive():
+            scope.cancel()
+            await trio.sleep_forever()
+
+    assert scope.cancelled_caught
+
+
+async def test_an_error_of_a_tell_is_the_actors() -> None:
+    """Law 3: where nobody asks, nobody else can be told."""
+    mailbox: Mailbox[int] = Mailbox("one", size=1)
+    mailbox.ref.tell_nowait(1)
+
+    with pytest.raises(ValueError, match="boom"), await mailbox.receive():
+        raise ValueError("boom")
 
 
 @pytest.mark.parametrize("size", [0, 1, 3])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 
 from mcp_actors.config.specs import (
     LIBRARY_RESTARTS,
@@ -16,6 +17,7 @@ from mcp_actors.config.specs import (
     StdioTarget,
     Target,
 )
+from mcp_actors.errors import ConfigError
 
 
 async def nobody(link: object) -> None:
@@ -58,3 +60,36 @@ def test_a_service_spreads_and_probes() -> None:
     library, service = (each.fill(spec).restart_policy for each in (LIBRARY_RESTARTS, SERVICE_RESTARTS))
     assert (library.has_jitter, library.park_probe, library.intensity) == (False, None, 9)
     assert (service.has_jitter, service.park_probe, service.intensity) == (True, 300.0, 9)
+
+
+NONSENSE = [
+    lambda: ServerSpec(5, LOCAL),
+    lambda: ServerSpec("", LOCAL),
+    lambda: ServerSpec("a", None),
+    lambda: ServerSpec("a", "npx"),
+    lambda: ServerSpec("a", LOCAL, call_timeout=float("nan")),
+    lambda: ServerSpec("a", LOCAL, connect_timeout="5"),
+    lambda: ServerSpec("a", LOCAL, request_timeout=-1.0),
+    lambda: evolve(ServerSpec("a", LOCAL), target=None),
+    lambda: StdioTarget(5),
+    lambda: StdioTarget("npx", "-y"),
+    lambda: StdioTarget("npx", (6,)),
+    lambda: StdioTarget("npx", environment={"A": 5}),
+    lambda: StdioTarget("npx", environment=["A"]),
+    lambda: StdioTarget("npx", cwd=5),
+    lambda: RemoteTarget(None),
+    lambda: RemoteTarget("https://h.example.com/mcp", "http"),
+    lambda: RemoteTarget("https://h.example.com/mcp", headers={"A": None}),
+    lambda: RemoteTarget("https://h.example.com/mcp", headers="A: b"),
+    lambda: RemoteTarget("https://h.example.com/mcp", headers_helper=5),
+    lambda: InProcessTarget(None),
+]
+
+
+@pytest.mark.parametrize("make", NONSENSE)
+def test_a_definition_that_is_none_is_refused_where_it_is_made(make) -> None:
+    """Whoever makes it learns it, and no actor ever sees it; the error shows no value (S354)."""
+    with pytest.raises(ConfigError) as refused:
+        make()
+
+    assert "npx" not in str(refused.value)
