@@ -144,7 +144,8 @@ def read_roots(roots: Iterable[Root]) -> tuple[Root, ...]:
     if len(known) > MAX_ROOTS:
         raise ConfigError(reason=f"there are more than {MAX_ROOTS} roots")
     for root in known:
-        reason = refuse_root(root.uri)
+        is_root = isinstance(root, Root) and isinstance(root.name, str | None)
+        reason = refuse_root(root.uri) if is_root else "a root is a Root, and its name a text"
         if reason is not None:
             raise ConfigError(reason=reason)
     return known

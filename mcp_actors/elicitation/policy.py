@@ -19,7 +19,7 @@ from attrs import evolve, field
 from mcp_actors.elicitation.answers import fill_form
 from mcp_actors.elicitation.fields import Form
 from mcp_actors.elicitation.requests import DECLINED, Action, Answer, InputRequest, Kind, Stage
-from mcp_actors.errors import ConfigError
+from mcp_actors.errors import ConfigError, LocalProtocolError
 from mcp_actors.values import frozen
 
 if TYPE_CHECKING:
@@ -47,6 +47,11 @@ class PreparedAnswer:
     server: str | None = None
     # A piece of the message, whatever its case.
     message: str | None = None
+
+    def __attrs_post_init__(self) -> None:
+        Answer(self.action, self.content)  # it must be one
+        if not (isinstance(self.content, Mapping) and isinstance(self.message, str | None)):
+            raise LocalProtocolError(reason="a prepared answer has an object of values, and a piece of a message")
 
     def fits(self, request: InputRequest) -> bool:
         """Whether it answers this question."""

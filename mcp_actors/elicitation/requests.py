@@ -17,7 +17,7 @@ from attrs import field
 
 from mcp_actors.elicitation.forms import RefusedForm, read_form
 from mcp_actors.elicitation.urls import JudgedUrl, RefusedUrl, judge_url
-from mcp_actors.errors import RemoteProtocolError
+from mcp_actors.errors import LocalProtocolError, RemoteProtocolError
 from mcp_actors.protocol.jsonrpc import INVALID_PARAMS
 from mcp_actors.protocol.question_rules import Refused, elicitation_mode
 from mcp_actors.values import frozen
@@ -85,6 +85,13 @@ class Answer:
 
     action: Action
     content: JsonObject | None = field(default=None, repr=lambda content: "None" if content is None else "<content>")
+
+    def __attrs_post_init__(self) -> None:
+        # Programs make answers too, and what they make is judged as an answer only where it is one (fault 76).
+        if not isinstance(self.action, Action):
+            raise LocalProtocolError(reason="the action of an answer is an Action")
+        if not isinstance(self.content, Mapping | None):
+            raise LocalProtocolError(reason="the content of an answer maps names of fields to their values")
 
     def result(self) -> JsonObject:
         """The answer as it goes on the wire: content only where it was accepted (S289)."""

@@ -76,7 +76,7 @@ class Questions:
             context: what hooks are told of us; None: where they run.
             environ: environment of hooks; None: this process's.
             project: where hooks run; None: the working directory.
-            report: takes each event; must not raise or block.
+            report: takes each event; must not block.
             sample: the host's model.
             limits: what a server gets of it.
             roots: what servers may use; `set_roots` changes them while servers run.

@@ -13,6 +13,7 @@ from attrs import evolve
 from mcp_actors.elicitation.hook_outcomes import prefill
 from mcp_actors.elicitation.policy import judge_answer
 from mcp_actors.elicitation.requests import Answer
+from mcp_actors.errors import LocalProtocolError
 from mcp_actors.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_actors.protocol.question_rules import Refused
 
@@ -51,8 +52,11 @@ async def converse(prompter: QuestionPrompter, entry: OpenQuestion, max_attempts
 
 async def _ask(prompter: QuestionPrompter, request: InputRequest) -> Outcome:
     try:
-        return await prompter.ask(request)
+        answer = await prompter.ask(request)
+        if not isinstance(answer, Answer | Refused):
+            raise LocalProtocolError(reason=f"a prompter gives an Answer, not {type(answer).__name__}")
     except Exception:
-        # The host's own code: whatever it raises is an error for the server, not the end of all dialogs (fault 76).
+        # The host's own code: whatever it does is an error for the server, not the end of all dialogs (fault 76).
         logger.exception("[MCP:%s] ! the prompter failed", request.server)
         return Refused(INTERNAL_ERROR, "the client failed to ask")
+    return answer

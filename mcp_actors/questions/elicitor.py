@@ -79,7 +79,7 @@ class Elicitor:
 
         Args:
             prompter: asks a person; None: there is none, and what no hook or policy answers is declined (S293).
-            report: takes each event; called in tasks of this actor, must not raise or block.
+            report: takes each event; called in tasks of this actor, must not block. What it raises is logged.
             run_hook: runs one hook.
             policy: who answers; by default the person.
             hooks: what looks at questions and answers.
@@ -89,7 +89,7 @@ class Elicitor:
         self.policy = policy or Policy()
         self.answered = 0
         self._prompter = prompter
-        self._report = report
+        self._take_event = report
         self._hooks = QuestionHooks(run_hook, self._warn, hooks or Hooks(), context or HookContext())
         self._queue = Queue(self.policy.max_per_server, self.policy.max_open)
         # Maps number -> open question, oldest first.
@@ -309,6 +309,13 @@ class Elicitor:
             return answer
         entry.phase = Phase.HOOKS
         return await self._hooks.revise(entry.request, answer, handlers)
+
+    def _report(self, event: ElicitorEvent) -> None:
+        try:
+            self._take_event(event)
+        except Exception:
+            # The host's own code, as in `conversation`.
+            logger.exception("! whoever is told of questions failed at %s", type(event).__name__)
 
     def _warn(self, server: str, text: str) -> None:
         logger.warning("[MCP:%s] %s", server, text)

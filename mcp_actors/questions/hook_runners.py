@@ -20,7 +20,7 @@ from attrs import field
 
 from mcp_actors.elicitation.hook_outcomes import MAX_OUTPUT_BYTES, Exited, Failed, Responded
 from mcp_actors.elicitation.hooks import CommandHook, HttpHook, ToolHook, expand_headers, fill_input
-from mcp_actors.errors import McpActorsError, ServerNotReady, UnknownTool
+from mcp_actors.errors import ServerNotReady, UnknownTool
 from mcp_actors.protocol.jsonrpc import encode
 from mcp_actors.transports.commands import resolve_command
 from mcp_actors.transports.http_client import HttpClient
@@ -101,8 +101,8 @@ async def run_hooks(handlers: Sequence[Handler], told: JsonObject, run_hook: Run
         with trio.move_on_after(handler.timeout):
             try:
                 ends[at] = await run_hook(handler, told)
-            except (McpActorsError, OSError, ValueError) as error:
-                ends[at] = Failed(f"a hook could not be run: {error}")
+            except Exception as error:  # noqa: BLE001 - a foreign program, or a tool: whatever it raises (rule 1)
+                ends[at] = Failed(f"a hook could not be run: {error or type(error).__name__}")
 
     async with trio.open_nursery() as running:
         for at, handler in enumerate(handlers):
@@ -125,7 +125,7 @@ class HookRunner:
         """Run one hook.
 
         Raises:
-            McpActorsError, OSError, ValueError: it could not be run; see `run_hooks`.
+            Exception: it could not be run; see `run_hooks`.
 
         Cancellation:
             Ends the hook, with all it started; shielded for at most two seconds.

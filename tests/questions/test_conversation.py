@@ -44,6 +44,26 @@ async def test_a_prompter_that_never_fits_is_given_up(autojump_clock):
         assert len(asked) == Policy().max_attempts
 
 
+@pytest.mark.parametrize("given", ["yes", 5, ["title"], True])
+@pytest.mark.parametrize("is_bare", [False, True])
+async def test_what_is_no_answer_is_an_error_for_the_server(given, is_bare, autojump_clock, caplog):
+    """A function or a prompter that gives nonsense costs its question, and no other (fault 76)."""
+
+    class Bare:
+        async def ask(self, request):
+            return given
+
+    async def callback(request):
+        return given
+
+    async with at_work(Bare() if is_bare else CallablePrompter(callback)) as stage:
+        for _ in range(2):
+            outcome = await stage.elicitor.ask(form())
+            assert (outcome.code, outcome.reason) == (INTERNAL_ERROR, "the client failed to ask")
+
+    assert "the prompter failed" in caplog.text
+
+
 @pytest.mark.parametrize(
     ("given", "outcome"),
     [(None, DECLINED), ({"title": "t"}, ACCEPTED), (ACCEPTED, ACCEPTED), (CANCELLED, CANCELLED)],
