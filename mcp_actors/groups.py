@@ -8,6 +8,8 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from mcp_actors.errors import ActorGone
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -45,7 +47,8 @@ def bare_errors() -> Iterator[None]:
     """Raise the single error inside nested groups in their stead; a group of several goes on as it is.
 
     Around a nursery: it wraps even one failure of its body (S419). What was cancelled beside that failure adds nothing:
-    without a nursery, too, an error takes the place of the cancellation that it meets.
+    without a nursery, too, an error takes the place of the cancellation that it meets. Nor does that an actor is gone:
+    somebody asked it while it ended of the other.
     """
     try:
         yield
@@ -54,6 +57,7 @@ def bare_errors() -> Iterator[None]:
 
         found = list(leaves(group))
         told = [leaf for leaf in found if not isinstance(leaf, trio.Cancelled)] or found
+        told = [leaf for leaf in told if not isinstance(leaf, ActorGone)] or told
         if len(told) > 1:
             raise
         raise told[0] from told[0].__cause__

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import trio
 
+from mcp_actors.errors import ActorGone
 from mcp_actors.groups import bare_errors, causes, leaves
 
 
@@ -58,6 +59,22 @@ def test_several_errors_stay_together():
         raise group
 
     assert caught.value is group
+
+
+@pytest.mark.parametrize("error", [ValueError("x"), KeyboardInterrupt("x"), SystemExit("x")], ids=repr)
+@pytest.mark.parametrize("beside", [[], [ActorGone(actor="registry")], [ActorGone(actor="a"), ActorGone(actor="b")]])
+def test_that_an_actor_is_gone_adds_nothing(error, beside):
+    """Whoever asked it while it ended tells a consequence: `except KeyboardInterrupt` sees what was the cause."""
+    with pytest.raises(type(error), match="x") as caught, bare_errors():
+        raise BaseExceptionGroup("g", [BaseExceptionGroup("h", [*beside, error]), *beside])
+
+    assert caught.value is error
+
+
+def test_that_an_actor_is_gone_is_told_where_nothing_else_is():
+    """Then that is the cause, as far as anybody knows."""
+    with pytest.raises(ActorGone), bare_errors():
+        raise ExceptionGroup("g", [ActorGone(actor="registry")])
 
 
 @pytest.mark.parametrize("is_body", [False, True])
