@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections import deque
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import trio
@@ -58,13 +59,13 @@ class Snapshot:
 
     # Counts the publications.
     version: int = 0
-    # Server name -> status, in configuration order.
-    servers: Mapping[str, ServerStatus] = field(factory=dict)
+    # Server name -> status, in configuration order. Like the others, nobody's to write into: every reader has the same.
+    servers: Mapping[str, ServerStatus] = MappingProxyType({})
     catalog: Catalog = field(factory=Catalog)
     # Server name -> the connection that takes its calls now; connected servers only.
-    connections: Mapping[str, Connection] = field(factory=dict)
+    connections: Mapping[str, Connection] = MappingProxyType({})
     # Server name -> what it listed; connected servers only.
-    listings: Mapping[str, Listing] = field(factory=dict)
+    listings: Mapping[str, Listing] = MappingProxyType({})
 
     @property
     def eager(self) -> frozenset[str]:
@@ -256,10 +257,10 @@ class Registry:
             servers = dict(sorted(servers.items(), key=lambda item: self._places.get(item[0], last)))
         self.snapshot = Snapshot(
             version=previous.version + 1,
-            servers=servers,
+            servers=MappingProxyType(servers),
             catalog=previous.catalog.with_order(tuple(servers)).replace_servers(offers),
-            connections=dict(self._connections),
-            listings=dict(self._listings),
+            connections=MappingProxyType(self._connections.copy()),
+            listings=MappingProxyType(self._listings.copy()),
         )
         self._published.ring()
         changes, self._changes = self._changes, []
