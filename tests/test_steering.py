@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from attrs import evolve
 from scripted_fleet import PERMANENT, echo_server, spec
 
 from mcp_actors.actors.lifecycle import Phase, ServerState
+from mcp_actors.actors.messages import AddServer, ApplySpecs, RemoveServer
 from mcp_actors.config.settings import Settings
 from mcp_actors.errors import ActorGone, ConfigError, McpActorsError, UnknownServer
 from mcp_actors.fleet.configured import Configured
@@ -279,3 +281,68 @@ async def test_a_call_without_time_left_is_too_slow(start: str, timeout: float, 
             await bring(runtime, server, start)
         with pytest.raises(trio.TooSlowError):
             await runtime.call_tool("one.slow", {"seconds": 9}, timeout=timeout)
+
+
+NONSENSE: dict[str, Callable[[Runtime], Awaitable[object]]] = {
+    "restart(None)": lambda runtime: runtime.restart(None),
+    "restart(list)": lambda runtime: runtime.restart(["one"]),
+    "enable(bytes)": lambda runtime: runtime.enable(b"one"),
+    "disable(5)": lambda runtime: runtime.disable(5),
+    "remove(list)": lambda runtime: runtime.remove_server([]),
+    "add(None)": lambda runtime: runtime.add_server(None),
+    "wait(list)": lambda runtime: runtime.wait_ready([["one"]]),
+    "apply(None)": lambda runtime: runtime.apply(None),
+    "carry_out(None)": lambda runtime: runtime.carry_out(None),
+    "message": lambda runtime: runtime._supervisor.ask(AddServer(None)),
+    "messages": lambda runtime: runtime._supervisor.ask(ApplySpecs(put=(None,))),
+    "name": lambda runtime: runtime._supervisor.ask(RemoveServer([])),
+    "call(None)": lambda runtime: runtime.call_tool(None),
+    "call, a list": lambda runtime: runtime.call_tool("one.echo", [1]),
+    "call, a text": lambda runtime: runtime.call_tool("one.echo", "x"),
+    "call, no number": lambda runtime: runtime.call_tool("one.echo", {"text": math.inf}),
+    "call, meta": lambda runtime: runtime.call_tool("one.echo", {"text": "x"}, meta=5),
+    "call, NaN seconds": lambda runtime: runtime.call_tool("one.echo", {"text": "x"}, timeout=math.nan),
+    "call, text seconds": lambda runtime: runtime.call_tool("one.echo", {"text": "x"}, timeout="5"),
+    "request, no method": lambda runtime: runtime.request("one", None, {}),
+    "request, empty method": lambda runtime: runtime.request("one", "", {}),
+    "request, params": lambda runtime: runtime.request("one", "ping", 5),
+    "request, list": lambda runtime: runtime.request("one", "ping", [1]),
+    "request, server": lambda runtime: runtime.request(None, "ping"),
+}
+
+
+@pytest.mark.parametrize("nonsense", NONSENSE.values(), ids=NONSENSE)
+@pytest.mark.parametrize("revisions", [LEGACY_REVISIONS, MODERN_REVISIONS], ids=["legacy", "modern"])
+async def test_nonsense_is_its_givers_and_nobody_elses(
+    nonsense: Callable[[Runtime], Awaitable[object]], revisions: tuple[str, ...], autojump_clock: object
+) -> None:
+    """A wrong argument comes back to who gave it, before anything is sent; every server goes on."""
+    server = echo_server(revisions=revisions)
+
+    async with open_runtime([spec("one", server), spec("two", echo_server())], settings=SETTINGS) as runtime:
+        await runtime.wait_ready()
+        before = len(server.received)
+        with pytest.raises((McpActorsError, TypeError, AttributeError)) as raised:
+            await nonsense(runtime)
+        sent = server.received[before:]
+        await runtime.restart("two")
+        await runtime.wait_ready()
+        echoed = [(await runtime.call_tool(f"{name}.echo", {"text": "on"})).text for name in ("one", "two")]
+
+    assert not isinstance(raised.value, ActorGone)
+    assert (sent, echoed) == ([], ["on", "on"])
+
+
+async def test_what_is_published_is_read_only(autojump_clock: object) -> None:
+    """A reader that writes into a status or a snapshot fails, and no other reader sees it (invariant 7)."""
+    async with open_runtime([], settings=SETTINGS) as runtime:
+        tables = [runtime.status(), runtime.snapshot.connections, runtime.snapshot.listings]
+        await runtime.add_server(spec("one", echo_server()))
+        await runtime.wait_ready()
+        tables += [runtime.status(), runtime.snapshot.connections, runtime.snapshot.listings]
+
+        for table in tables:
+            with pytest.raises(TypeError):
+                table["x"] = None  # type: ignore[index]
+
+    assert [len(table) for table in tables] == [0, 0, 0, 1, 1, 1]

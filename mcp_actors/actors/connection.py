@@ -29,12 +29,13 @@ from mcp_actors.actors.wire import Wire
 from mcp_actors.actors.wording import remedy_for
 from mcp_actors.config.settings import Settings
 from mcp_actors.config.specs import RemoteTarget
-from mcp_actors.errors import AuthRequired, CredentialsRefused, McpActorsError, TransportClosed
+from mcp_actors.errors import AuthRequired, CredentialsRefused, LocalProtocolError, McpActorsError, TransportClosed
 from mcp_actors.protocol.budget import Budget
 from mcp_actors.protocol.cache import ResponseCache
 from mcp_actors.protocol.clocks import resolve_timeouts
 from mcp_actors.protocol.events import ElicitationCompleted, LogReceived
 from mcp_actors.protocol.features import ROOTS_CHANGED, may_send
+from mcp_actors.protocol.jsonrpc import require_object
 from mcp_actors.protocol.mirrored import mirrors_arguments
 from mcp_actors.protocol.recovery import SessionExpiry, is_outgrown
 from mcp_actors.protocol.refusals import is_shut_out
@@ -245,6 +246,7 @@ class Connection:
             The result, an undecoded JSON object.
 
         Raises:
+            LocalProtocolError: this is no request, or none that the era has; nothing was sent.
             RpcError: the server answered with an error.
             TransportError: the wire broke or was closed; the call may or may not have run.
             RemoteProtocolError: the answer broke the rules, or cannot come any more.
@@ -256,6 +258,9 @@ class Connection:
         Source:
             S147, S197-S204, S209, B17-B20.
         """
+        require_object("params", params or {})
+        if not isinstance(method, str) or not method:
+            raise LocalProtocolError(reason="a method is a text")
         request = Request(method, params, self.budget(timeout), self.timeouts, on_progress, headers)
         with self.users:
             complete = await ask_fully(self, request)

@@ -17,6 +17,7 @@ from mcp_actors.actors.requests import ask_fully
 from mcp_actors.actors.slots import Request
 from mcp_actors.errors import RpcError
 from mcp_actors.protocol.features import may_become_task
+from mcp_actors.protocol.jsonrpc import require_object
 from mcp_actors.protocol.mirrored import is_marked, mirrored_headers, wants_refresh
 from mcp_actors.values import frozen
 
@@ -65,6 +66,8 @@ async def call_tool(connection: Connection, tool: Tool, arguments: JsonObject, o
     Source:
         S183, S197, S201, B03, B05, G01, G05; field 41.
     """
+    require_object("arguments", arguments)
+    require_object("meta", options.meta or {})
     task = _task_params(connection, tool)
     params: dict[str, Json] = {"name": tool.name, "arguments": arguments}
     if task is not None:

@@ -19,6 +19,7 @@ A text that starts with an at-sign is written ``key:='"@text"'``.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
@@ -62,9 +63,16 @@ def _no_constant(text: str) -> float:
     raise ValueError(f"{text} is no JSON")
 
 
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is too large a number")
+    return number
+
+
 def _parse_json(text: str, place: str) -> Json:
     try:
-        value: Json = json.loads(text, parse_constant=_no_constant)
+        value: Json = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{place} is no JSON: {error}") from error
     return value

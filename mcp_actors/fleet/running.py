@@ -27,6 +27,7 @@ from mcp_actors.errors import ConfigError, UnknownTool
 from mcp_actors.fleet.reaching import ask_over
 from mcp_actors.fleet.sleeping import renew
 from mcp_actors.fleet.waking import Waker
+from mcp_actors.protocol.budget import require_seconds
 from mcp_actors.tools.results import ToolResult
 
 if TYPE_CHECKING:
@@ -188,6 +189,7 @@ class Runtime:
             The result. `is_error` is true when the tool itself reported failure.
 
         Raises:
+            LocalProtocolError: this is no call: arguments that are no JSON object, a timeout that is no number.
             UnknownTool: no server offers `name`.
             ServerNotReady: its server is disabled, or did not come up.
             RpcError: the server refused the call.
@@ -276,6 +278,7 @@ class Runtime:
         """
         if timeout is None:
             return await work(), None
+        require_seconds(timeout)
         begun = trio.current_time()
         with trio.move_on_after(max(timeout, 0.0)):  # what is left of a deadline may be less than nothing
             done = await work()
@@ -330,13 +333,9 @@ class Runtime:
         await self._steer(EnableServer(name))
 
     async def disable(self, name: str) -> None:
-        """Stop a server and keep it stopped; returns when nothing of it lives.
+        """Stop a server and keep it stopped; returns when nothing of it lives. Raises `UnknownServer`.
 
-        Raises:
-            UnknownServer: no such server.
-
-        Cancellation:
-            Safe; what was begun is done.
+        Cancellation: safe, what was begun is done.
         """
         await self._steer(DisableServer(name))
 

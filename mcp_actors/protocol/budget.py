@@ -13,7 +13,15 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["Budget"]
+from mcp_actors.errors import LocalProtocolError
+
+__all__ = ["Budget", "require_seconds"]
+
+
+def require_seconds(timeout: float) -> None:
+    """Raise `LocalProtocolError` for what is no number of seconds: by NaN, nothing would ever be over."""
+    if not isinstance(timeout, float | int) or timeout != timeout:
+        raise LocalProtocolError(reason="a timeout is a number of seconds")
 
 
 class Budget:
@@ -23,6 +31,15 @@ class Budget:
     __slots__ = ("_left", "_questions", "deadline", "timeout")
 
     def __init__(self, timeout: float, now: float) -> None:
+        """Begin a call now.
+
+        Args:
+            timeout: seconds; none or less: it is spent.
+
+        Raises:
+            LocalProtocolError: `timeout` is no number.
+        """
+        require_seconds(timeout)
         # Seconds that were given, for error texts; infinite where none were.
         self.timeout = timeout
         # When it is spent, if nobody is asked; infinite while somebody is.

@@ -11,8 +11,10 @@ since JavaScript servers cut strings in the middle of an emoji and the other 10 
 from __future__ import annotations
 
 import functools
+import math
 import re
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 import msgspec
@@ -50,6 +52,7 @@ __all__ = [
     "peek_result_type",
     "raw_json",
     "raw_members",
+    "require_object",
     "split_batch",
 ]
 
@@ -148,15 +151,42 @@ def _page_decoder(key: str) -> Callable[[bytes], _Page]:
 
 
 def encode(value: object) -> bytes:
-    """Encode a JSON value, compact, in UTF-8. NaN and infinities become null, as JSON has none.
+    """Encode a JSON value, compact, in UTF-8.
 
     Raises:
-        LocalProtocolError: `value` is no JSON, or nests too deep.
+        LocalProtocolError: `value` is no JSON, holds NaN or an infinity, which JSON lacks, or nests too deep.
     """
     try:
-        return _encode(value)
+        encoded = _encode(value)
     except (TypeError, ValueError, OverflowError, RecursionError) as exc:
         raise LocalProtocolError(reason=f"cannot be written as JSON: {exc}") from exc
+    # The codec writes them as null. Where there is none, which costs little to see, nothing has to be walked through.
+    if NULL in encoded and not _is_finite(value):
+        raise LocalProtocolError(reason="cannot be written as JSON: a number is not finite")
+    return encoded
+
+
+def _is_finite(value: object) -> bool:
+    """Whether all numbers in a value that was encoded are finite."""
+    waiting = [value]
+    while waiting:
+        match waiting.pop():
+            case float() as number:
+                if not math.isfinite(number):
+                    return False
+            case str() | int() | None | bytes() | bytearray():
+                pass
+            case Mapping() as pairs:
+                waiting.extend(pairs.values())
+            case Sequence() | AbstractSet() as items:
+                waiting.extend(items)
+    return True
+
+
+def require_object(name: str, value: object) -> None:
+    """Raise `LocalProtocolError` for what a caller gave as `name`, and is no JSON object."""
+    if type(value) is not dict and not isinstance(value, Mapping):
+        raise LocalProtocolError(reason=f"{name} are a JSON object, not {type(value).__name__}")
 
 
 def encode_request(request_id: RequestId, method: str, params: JsonObject | None) -> bytes:

@@ -58,7 +58,21 @@ def test_word_forms(word, expected):
 
 
 @pytest.mark.parametrize(
-    "word", ["plain", "=v", ":=1", "k:=", "k:={", "k:=NaN", "k:=Infinity", "k:=tru", "k:=@note.txt", ""]
+    "word",
+    [
+        "plain",
+        "=v",
+        ":=1",
+        "k:=",
+        "k:={",
+        "k:=NaN",
+        "k:=Infinity",
+        "k:=1e999",
+        "k:=[-1e999]",
+        "k:=tru",
+        "k:=@note.txt",
+        "",
+    ],
 )
 def test_word_broken(word):
     """A word without sign or key, or with broken JSON, is a usage error."""

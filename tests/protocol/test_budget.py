@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcp_actors.errors import LocalProtocolError
 from mcp_actors.protocol.budget import Budget
 
 
@@ -33,6 +34,13 @@ def test_what_is_left_is_what_no_person_took(steps, deadline, left_at_20):
     assert budget.deadline == deadline
     assert budget.left(20) == left_at_20
     assert budget.timeout == 10
+
+
+@pytest.mark.parametrize("timeout", [math.nan, "5", None, b"5"])
+def test_a_time_that_is_no_number_is_refused(timeout):
+    """No deadline is ever past NaN: a call with it would have none."""
+    with pytest.raises(LocalProtocolError, match="a number of seconds"):
+        Budget(timeout, 0)
 
 
 @given(st.lists(st.tuples(st.sampled_from(["pause", "resume"]), st.integers(0, 50))))

@@ -61,6 +61,40 @@ def test_messages_have_the_shape_of_json_rpc(made, expected):
     assert made == expected
 
 
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+@pytest.mark.parametrize(
+    "place",
+    [
+        lambda x: x,
+        lambda x: {"a": x},
+        lambda x: {"a": [None, 1, (2.5, {"b": x})]},
+        lambda x: MappingProxyType({"a": MappingProxyType({"b": [x]})}),
+        lambda x: [{"a": None}, {x}],
+    ],
+)
+def test_a_number_that_json_lacks_is_refused(place, number):
+    """It is not sent as the null that the codec would make of it, wherever it stands."""
+    with pytest.raises(LocalProtocolError, match="not finite"):
+        jsonrpc.encode_request(1, "tools/call", {"arguments": place(number)})
+
+
+def test_what_only_looks_like_such_a_number_is_written():
+    """Null, the word, and large numbers are JSON."""
+    value = {"a": None, "b": "null", "c": [1e308, -(10**30), b"null", True], "d": jsonrpc.raw_json(b"null")}
+
+    assert jsonrpc.decode(jsonrpc.encode(value)) == {**value, "c": [1e308, -(10**30), "bnVsbA==", True], "d": None}
+
+
+@pytest.mark.parametrize("value", [[1], "x", 5, b"{}", None])
+def test_what_is_no_object_is_refused_by_name(value):
+    """What a caller must give as an object is not sent as anything else."""
+    jsonrpc.require_object("arguments", {})
+    jsonrpc.require_object("arguments", MappingProxyType({}))
+
+    with pytest.raises(LocalProtocolError, match=r"^arguments are a JSON object, not"):
+        jsonrpc.require_object("arguments", value)
+
+
 BROKEN = [
     b"",
     b" ",
