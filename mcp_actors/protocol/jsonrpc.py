@@ -124,6 +124,10 @@ def _encode_other(value: object) -> object:
     raise TypeError(f"no JSON for {type(value).__name__}")
 
 
+# Types whose values cannot hold a float, which most of JSON is made of.
+_NO_NUMBERS: Final = frozenset({str, int, bool, bytes, type(None)})
+_TABLES: Final = (dict, Mapping)
+_LISTS: Final = (list, tuple, Sequence, AbstractSet)
 _encoder: Final = msgspec.json.Encoder(enc_hook=_encode_other)
 _encode: Final = _encoder.encode
 _decode_any: Final = msgspec.json.Decoder().decode
@@ -170,16 +174,16 @@ def _is_finite(value: object) -> bool:
     """Whether all numbers in a value that was encoded are finite."""
     waiting = [value]
     while waiting:
-        match waiting.pop():
-            case float() as number:
-                if not math.isfinite(number):
-                    return False
-            case str() | int() | None | bytes() | bytearray():
-                pass
-            case Mapping() as pairs:
-                waiting.extend(pairs.values())
-            case Sequence() | AbstractSet() as items:
-                waiting.extend(items)
+        item = waiting.pop()
+        if type(item) in _NO_NUMBERS:
+            pass
+        elif isinstance(item, float):
+            if not math.isfinite(item):
+                return False
+        elif isinstance(item, _TABLES):
+            waiting.extend(item.values())
+        elif isinstance(item, _LISTS) and not isinstance(item, str | bytes | bytearray):
+            waiting.extend(item)
     return True
 
 
