@@ -8,9 +8,13 @@ import trio.testing
 from scripted_fleet import echo_server, spec
 
 from mcp_actors.actors.host import Host, ServerRequest
+from mcp_actors.config.specs import InProcessTarget, ServerSpec
 from mcp_actors.errors import RpcError
+from mcp_actors.protocol.jsonrpc import decode_object, encode
 from mcp_actors.runtime import open_runtime
 from mcp_actors.testing.scripted import LEGACY_REVISIONS
+
+WELCOME = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "deaf", "version": "1"}}
 
 
 async def test_a_slow_handler_holds_up_nothing(autojump_clock: object) -> None:
@@ -93,3 +97,39 @@ async def test_a_withdrawn_request_ends_its_handler_and_gets_no_answer(
         answers = [message for message in server.received[before:] if message.get("id") == "q"]
 
     assert answers == []
+
+
+@pytest.mark.parametrize(("size", "is_cut"), [(100, False), (1_000_000, True)])
+async def test_a_server_that_does_not_read_what_it_asks_for_is_cut(
+    size: int, is_cut: bool, autojump_clock: object
+) -> None:
+    """Invariant 5: answers wait within a bound of bytes, however few they are; other servers go on."""
+    asked = trio.Event()
+
+    async def serve(link) -> None:
+        while True:
+            message = decode_object(await link.receive())
+            if message["method"] == "notifications/initialized":
+                break
+            refused, welcome = {"error": {"code": -32601, "message": "no"}}, {"result": WELCOME}
+            outcome = welcome if message["method"] == "initialize" else refused
+            await link.send(encode({"jsonrpc": "2.0", "id": message["id"], **outcome}))
+        try:
+            for number in range(200):
+                await link.send(encode({"jsonrpc": "2.0", "id": number, "method": "roots/list"}))
+        finally:  # or it is cut
+            asked.set()
+        await trio.sleep_forever()
+
+    async def answer(request: ServerRequest) -> dict[str, object]:
+        return {"roots": [], "_meta": {"x": "x" * size}}
+
+    specs = [ServerSpec("deaf", InProcessTarget(serve)), spec("two", echo_server())]
+    async with open_runtime(specs, host=Host({"roots/list": answer})) as runtime:
+        await asked.wait()
+        await trio.sleep(1)  # on the virtual clock: it is judged and told
+        status = runtime.status()["deaf"]
+        echoed = await runtime.call_tool("two.echo", {"text": "on"})
+
+    assert ("does not read our answers" in (status.error or "")) is is_cut
+    assert echoed.text == "on"
