@@ -56,7 +56,7 @@ async def test_what_is_no_answer_is_an_error_for_the_server(given, is_bare, auto
     async def callback(request):
         return given
 
-    async with at_work(Bare() if is_bare else CallablePrompter(callback)) as stage:
+    async with at_work(Bare() if is_bare else CallableQuestionPrompter(callback)) as stage:
         for _ in range(2):
             outcome = await stage.elicitor.ask(form())
             assert (outcome.code, outcome.reason) == (INTERNAL_ERROR, "the client failed to ask")
