@@ -8,8 +8,6 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from mcp_actors.errors import ActorGone
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -53,7 +51,10 @@ def bare_errors() -> Iterator[None]:
     try:
         yield
     except BaseExceptionGroup as group:
-        import trio  # here, where a nursery must have been: a verb that has none starts sooner
+        # Here, where a nursery must have been: a verb that has none starts sooner.
+        import trio
+
+        from mcp_actors.errors import ActorGone
 
         found = list(leaves(group))
         told = [leaf for leaf in found if not isinstance(leaf, trio.Cancelled)] or found

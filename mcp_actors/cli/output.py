@@ -103,14 +103,18 @@ def emit_exactly(data: bytes) -> None:
 
 
 def note(text: str, *, prefix: str = "mcp-actors: ") -> None:
-    """Tell the person at the terminal something that is not data; lost without a word when standard error is closed.
+    """Tell the person at the terminal something that is not data.
 
-    Nothing in it steers the terminal: names and words of files and servers stand in it.
+    It is lost without a word where standard error is closed, or cannot take it now: a full disk under a unit's log ends
+    no fleet. Nothing in it steers the terminal: names and words of files and servers stand in it.
     """
     try:
         print(f"{prefix}{clean(text)}", file=sys.stderr, flush=True)
-    except (BrokenPipeError, UnicodeEncodeError):
+    except UnicodeEncodeError:
         _silence(2)
+    except OSError as error:
+        if error.errno in NOBODY_READS:
+            _silence(2)
 
 
 def close_quietly() -> None:

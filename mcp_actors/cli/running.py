@@ -163,6 +163,8 @@ def _emit_event(change: StatusChange) -> None:
     except exits.OutputClosed:
         _say("nobody reads standard output any more: stopping")
         raise
+    except OSError as error:
+        _say(f"an event was lost: standard output: {error.strerror}")
 
 
 def login_notice(statuses: Iterable[ServerStatus]) -> str | None:

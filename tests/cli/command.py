@@ -104,9 +104,8 @@ def start(*words, **options):
     """
     options.setdefault("env", environment())
     options.setdefault("preexec_fn", listen_to_signals)
-    with subprocess.Popen(
-        argv(*words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
-    ) as process:
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(argv(*words), text=True, **{**streams, **options}) as process:
         impatience = threading.Timer(2 * PATIENCE, process.kill)
         impatience.start()
         try:

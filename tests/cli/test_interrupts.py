@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -69,6 +70,15 @@ def test_run_prints_events_as_they_come():
         "clock": ("mcp_server_connection", "connected", None),
         "bad": ("mcp_server_connection", "failed", "refused"),
     }
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has such a device")
+def test_what_cannot_be_said_changes_no_exit_code():
+    """A usage error is one, also where nobody can be told."""
+    with Path("/dev/full").open("w") as disk, start("nonsense", stderr=disk) as process:
+        process.communicate(timeout=PATIENCE)
+
+    assert process.returncode == 2
 
 
 def test_run_brings_back_a_program_that_died():
