@@ -6,6 +6,7 @@ What this is not: the grammar of its arguments (`arguments`).
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from mcp_actors.tools.results import ToolResult
 
 __all__ = ["configure_call", "read_text", "run_call", "show_result"]
+
+# What is larger is refused by the wire anyhow; a device may have no end.
+MAX_TEXT_CHARS: Final = 32 * 1024 * 1024
 
 # Seconds that a server may take to change its list after it was connected.
 LIST_PATIENCE: Final = 2.0
@@ -104,12 +108,16 @@ def read_text(name: str) -> str:
     """Read what ``@FILE`` names; ``-`` is standard input.
 
     Raises:
-        UsageError: it cannot be read.
+        UsageError: it cannot be read, or is larger than any request may be.
     """
     try:
-        return sys.stdin.read() if name == "-" else Path(name).expanduser().read_text(encoding="utf-8")
+        with nullcontext(sys.stdin) if name == "-" else Path(name).expanduser().open(encoding="utf-8") as file:
+            text = file.read(MAX_TEXT_CHARS + 1)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {name!r}: {error}") from error
+    if len(text) > MAX_TEXT_CHARS:
+        raise UsageError(f"cannot read {name!r}: it is larger than a request may be")
+    return text
 
 
 def _which_tool(catalog: Catalog, call: _Call) -> Tool:

@@ -68,14 +68,13 @@ def check_entry(name: str, entry: JsonObject, destination: Destination, policy: 
 def read_entry(name: str, entry: Json, destination: Destination) -> SourceReading:
     """Read an entry as it will be read from the file."""
     import os
-    from pathlib import Path
 
     from mcp_actors.config.documents import Document
     from mcp_actors.config.sources import SourceText, Surroundings, read_document
-    from mcp_actors.files.places import read_named_file
+    from mcp_actors.files.places import read_named_file, working_directory
 
     # As the file will be read: relative paths of a project's file start at its folder.
-    directory = str(destination.file.parent if destination.scope == "project" else Path.cwd())
+    directory = str(destination.file.parent if destination.scope == "project" else working_directory(os.environ))
     around = Surroundings(os.environ, directory, os.environ.get("HOME", ""), read_file=read_named_file)
     text = SourceText(b"", str(destination.file), destination.scope, directory=directory)
     return read_document(Document({"mcpServers": {name: entry}}, ""), text, around)

@@ -76,6 +76,7 @@ _CODES: Final[Mapping[str, int]] = {
     "McpActorsError": FAILED,
     "OutputClosed": FAILED,
     "OSError": FAILED,
+    "MemoryError": FAILED,
 }
 # When a group holds several, the first of these decides.
 _PRECEDENCE: Final = (INTERRUPTED, USAGE, CONFIG, LOGIN, TIMED_OUT, FAILED)
@@ -134,6 +135,8 @@ def explain(error: BaseException, *, is_debug: bool) -> list[str]:
         text = str(leaf) or type(leaf).__name__
         if type(leaf).__name__ == "TooSlowError":
             text = "timed out" + (f": {leaf}" if str(leaf) else "")
+        elif isinstance(leaf, MemoryError):
+            text = "out of memory"
         elif _is_bug(leaf):
             hint = "" if is_debug else " (a bug: --debug shows where)"
             text = f"{type(leaf).__name__}: {text}{hint}"

@@ -34,14 +34,18 @@ TRANSPORTS: Final = ("stdio", "http", "memory")
 MEASURES: Final = ("queue", "connect", "list")
 
 
+# No machine has processes or ports for more.
+MAX_SERVERS: Final = 100_000
+
+
 def _count(text: str) -> int:
     value = int(text)
-    if value < 1:
+    if not 1 <= value <= MAX_SERVERS:
         raise ValueError(text)
     return value
 
 
-_count.__name__ = "positive number"  # argparse names the type in its message
+_count.__name__ = f"number from 1 to {MAX_SERVERS}"  # argparse names the type in its message
 
 
 def configure_storm(parser: argparse.ArgumentParser) -> None:

@@ -39,6 +39,7 @@ __all__ = [
     "source_at",
     "unreadable",
     "where_it_leads",
+    "working_directory",
 ]
 
 PROJECT_FILE = ".mcp.json"
@@ -91,7 +92,7 @@ class Places:
         home = Path(environ.get("HOME") or Path.home()) if home is None else home
         override = environ.get("CLAUDE_CONFIG_DIR")
         return cls(
-            cwd=_working_directory(environ) if cwd is None else cwd,
+            cwd=working_directory(environ) if cwd is None else cwd,
             home=home,
             config_dir=Path(override) if override else home / ".claude",
             claude_json=(Path(override) if override else home) / ".claude.json",
@@ -130,7 +131,7 @@ def managed_directory(platform: str) -> str:
     return MANAGED_DIRECTORIES.get(platform, "/etc/claude-code")
 
 
-def _working_directory(environ: Mapping[str, str]) -> Path:
+def working_directory(environ: Mapping[str, str]) -> Path:
     """Where we run; where that was, when it is gone: then nothing is found there, and nothing else suffers."""
     try:
         return Path.cwd()

@@ -16,7 +16,6 @@ import os
 from collections.abc import Mapping
 from contextlib import contextmanager, suppress
 from itertools import count
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import trio
@@ -25,6 +24,7 @@ from mcp_actors.actors.host import WiredHost
 from mcp_actors.elicitation.hooks import HookContext
 from mcp_actors.elicitation.requests import Kind
 from mcp_actors.errors import ActorGone, LocalProtocolError, MailboxFull, RpcError, ServerNotReady
+from mcp_actors.files.places import working_directory
 from mcp_actors.protocol.question_rules import Refused
 from mcp_actors.questions.asking import Asking
 from mcp_actors.questions.elicitor import Elicitor
@@ -33,6 +33,7 @@ from mcp_actors.questions.messages import AnswerQuestion, CompleteUrl, DialogOpe
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator
+    from pathlib import Path
 
     from mcp_actors.actors.host import Host, RuntimeView, ServerRequest
     from mcp_actors.elicitation.handlers import Root, SamplingAnswer, SamplingLimits, SamplingRequest
@@ -89,7 +90,7 @@ class Questions:
         self._runtime: RuntimeView | None = None
         self.elicitor: Elicitor | None = None
         if prompter is not None or policy is not None or (hooks is not None and hooks.hooks):
-            directory = str(Path.cwd() if project is None else project)
+            directory = str(working_directory(os.environ) if project is None else project)
             self.elicitor = Elicitor(
                 prompter,
                 report=report or _note,

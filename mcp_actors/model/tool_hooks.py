@@ -14,13 +14,13 @@ import logging
 import os
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from attrs import evolve, field
 
 from mcp_actors.elicitation.hook_outcomes import MAX_TEXT_CHARS, read_written, specific_output
 from mcp_actors.elicitation.hooks import HookContext, HookEvent
+from mcp_actors.files.places import working_directory
 from mcp_actors.protocol.jsonrpc import encode
 from mcp_actors.questions.hook_runners import HookRunner, call_connected, run_hooks
 from mcp_actors.tools.permission_rules import Verdict
@@ -214,6 +214,6 @@ def _result_of(output: Json, raw: ToolResult) -> ToolResult:
 
 def hooks_beside(runtime: Connected, hooks: Hooks, mode: Mode) -> ToolHooks:
     """The hooks of a face over this runtime: they run as this program, in its directory and environment."""
-    project = str(Path.cwd())
+    project = str(working_directory(os.environ))
     runner = HookRunner(dict(os.environ), project, partial(call_connected, runtime))
     return ToolHooks(hooks, runner, HookContext(cwd=project, permission_mode=mode))

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import shlex
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import trio
@@ -396,3 +399,39 @@ def test_python_m_cli_is_the_same_command():
     )
 
     assert done.stdout.startswith("mcp-actors ")
+
+
+def test_a_directory_that_is_gone_costs_only_what_starts_there(tmp_path):
+    """A verb works where the directory it was started in is deleted; only programs that would start there fail."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    clock = server()
+    words = shlex.join(argv("list", "--json", *config(here=clock, there={**clock, "cwd": str(tmp_path)})))
+
+    done = subprocess.run(
+        ["/bin/sh", "-c", f"rmdir {gone}; {words}"], cwd=gone, env=environment(), capture_output=True, check=False
+    )
+
+    states = {each["name"]: (each["state"], each["error"]) for each in json.loads(done.stdout)["servers"]}
+    assert states["there"] == ("connected", None)
+    assert states["here"][0] == "failed"
+    assert "does not exist any more" in states["here"][1]
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="Unix has such a device")
+@pytest.mark.parametrize("words", [("text=@/dev/zero",), ("--args", "@/dev/zero")], ids=["word", "args"])
+def test_a_file_without_an_end_is_no_argument(words):
+    """What is larger than any request may be is a usage error, and is not read to its end."""
+    done = run("call", *config(s=server()), "s.echo", *words)
+
+    assert done.returncode == 2
+    assert "larger than a request may be" in done.stderr
+
+
+@pytest.mark.parametrize("count", ["0", "100001", "99999999999999999999999"])
+def test_a_storm_has_a_size(count):
+    """No machine has room for more servers: a usage error, before anything starts."""
+    done = run("storm", "--servers", count)
+
+    assert done.returncode == 2
+    assert "number from 1 to 100000" in done.stderr
