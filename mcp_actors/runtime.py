@@ -116,7 +116,7 @@ async def open_runtime(
 
 @contextmanager
 def _stopped(supervisor: Supervisor, registry: Registry, name: str) -> Iterator[None]:
-    """Stop the clocks of a server's connect, and of its calls, while a person signs in to it (S202, field pain 42)."""
+    """Stop the clocks of a server's connect, and of its calls, while a person signs in to it (S202)."""
     connection = registry.snapshot.connections.get(name)
     with supervisor.paused(name), nullcontext() if connection is None else connection.paused():
         yield

@@ -142,5 +142,12 @@ def test_every_rule_that_is_cited_can_be_looked_up(tree: str) -> None:
         for name in RULE_NAMES.findall(path.read_text("utf-8"))
     }
 
+    elsewhere = [
+        path
+        for path in sorted((ROOT / tree).rglob("*.py"))
+        if re.search(r"\b(?:field (?:pain )?|[Ii]ssue )\d", path.read_text("utf-8"))
+    ]
+
+    assert elsewhere == [], "a reader cannot look that up"
     assert len(cited) > 300
     assert {name: path for name, path in cited.items() if name not in known} == {}

@@ -181,7 +181,7 @@ async def test_the_clock_of_a_connect_stops_while_a_person_signs_in(tmp_path, mo
 
 
 async def test_the_clocks_of_a_call_stop_while_a_person_signs_in(tmp_path, mock_clock):
-    """S202, field pain 42: a call that wants more scopes has its time, however long the person takes to grant them."""
+    """S202: a call that wants more scopes has its time, however long the person takes to grant them."""
     mock_clock.rate = 1.0
     async with open_site() as site:
         site.needed = {"tools/list": "read", "tools/call": "write"}

@@ -238,7 +238,7 @@ class Calls:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Stop the clocks of all calls while the block runs: a person is asked (S202, field pain 42)."""
+        """Stop the clocks of all calls while the block runs: a person is asked (S202)."""
         stopped: list[CallClocks | Budget] = [*(slot.clocks for slot in self._slots.values()), *self._rests]
         for clock in stopped:
             clock.pause(trio.current_time())

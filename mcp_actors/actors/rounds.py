@@ -119,7 +119,7 @@ async def answers_to(
 
 @contextmanager
 def _standing_still(budget: Budget) -> Iterator[None]:
-    """Count nothing while the block runs: a person is asked (S202, field pain 42)."""
+    """Count nothing while the block runs: a person is asked (S202)."""
     budget.pause(trio.current_time())
     try:
         yield

@@ -64,7 +64,7 @@ async def call_tool(connection: Connection, tool: Tool, arguments: JsonObject, o
         Safe, as `Connection.request`; a task is cancelled as well.
 
     Source:
-        S183, S197, S201, B03, B05, G01, G05; field 41.
+        S183, S197, S201, B03, B05, G01, G05.
     """
     require_object("arguments", arguments)
     require_object("meta", options.meta or {})

@@ -7,7 +7,7 @@ request and answers by name only (``headers``, ``method``, ``url``, ``status_cod
 
     401 use_dpop_nonce               the same again, with the nonce                       (D19)
     401, a token of ours             one renewal, one try (D15, S206), then as below
-    401 without a challenge, amid    passed on: servers say it of a session that they forgot (field 25), and
+    401 without a challenge, amid    passed on: servers say it of a session that they forgot, and
     a session begun without a token  where that is not meant, the next handshake is refused as well
     401, none or not that one        mint silently; a person where there is one; else `AuthRequired`
     403 insufficient_scope           a new authorization for the union of scopes, at most 3 in all (D13)

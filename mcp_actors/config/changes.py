@@ -81,7 +81,7 @@ def keep_last_good(old: LoadedConfig, new: LoadedConfig, normalise: Callable[[st
         normalise: turns a server's name into the one that tool names hold.
 
     Source:
-        Issue 4 point 8; S025, S059, S420.
+        S025, S059, S420.
     """
     broken = {reading.file for reading in new.readings if _is_broken(reading)}
     choices = _choices(old, new, broken)

@@ -108,7 +108,7 @@ async def keep_reloading(
         Safe; takes up to a fifth of a second with watchfiles.
 
     Source:
-        Issue 4 point 8.
+        S025, S059, S420.
     """
     watchfiles = None if is_polling else _library()
     news = _News()

@@ -6,7 +6,7 @@ argument; whoever does something for the call stops at `deadline`.
 Rules.
 Rule 1: made once, where a call begins: what follows (rounds, repetitions, a list that is looked at again, the polls of
 a task) gets what is left (S199, S200).
-Rule 2: it stands still while a person answers, however many questions are open at once (S202, field pain 42).
+Rule 2: it stands still while a person answers, however many questions are open at once (S202).
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def is_expired(refusal: Refusal, rule: SessionExpiry, *, has_served: bool) -> bo
         has_served: this wire session has answered a request before, so that the URL is right.
 
     Source:
-        S405-S408, C04, fault 32; field 24 and 25.
+        S405-S408, C04, fault 32.
     """
     if not refusal.had_session:
         return False

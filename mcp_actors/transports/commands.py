@@ -139,7 +139,7 @@ def resolve_command(command: str, *, environ: Mapping[str, str], cwd: str, look_
         ConnectFailed: there is no such file or it cannot be started.
 
     Source:
-        Issue 2 point 3, fault 15.
+        fault 15.
     """
     if not command.strip():
         raise ConnectFailed(

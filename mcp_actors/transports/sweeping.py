@@ -62,7 +62,7 @@ class Sweep:
             Shielded for at most `ladder.bound` seconds. Entries of processes that still live stay for the next run.
 
         Source:
-            Issue 2 point 5, fault 4.
+            fault 4.
         """
         task_status.started()
         async with trio.open_nursery() as nursery:

@@ -232,7 +232,7 @@ async def staged(way: str, kind: str, thinks: float) -> AsyncIterator[Stage]:
 @pytest.mark.parametrize("thinks", [0.0, THINKING])
 @pytest.mark.parametrize(("way", "kind"), CASES)
 async def test_a_call_that_has_the_time_ends_well(way: str, kind: str, thinks: float, autojump_clock: object) -> None:
-    """S200, S202, field pain 42: what it becomes fits in its time, and what a person takes is no part of that."""
+    """S200, S202: what it becomes fits in its time, and what a person takes is no part of that."""
     async with staged(way, kind, thinks) as stage:
         took = await stage.call(stage.seconds + 0.5)
 

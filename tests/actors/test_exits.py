@@ -85,7 +85,7 @@ def test_an_end_is_named_by_its_cause(cause: BaseException | None, kind: ExitKin
     ],
 )
 def test_a_reason_code_says_what_a_person_can_look_at(cause: BaseException, reason: str) -> None:
-    """What never came up has not crashed: it is unreachable, or answered something else (field 53)."""
+    """What never came up has not crashed: it is unreachable, or answered something else."""
     assert classify(cause).reason == reason
 
 

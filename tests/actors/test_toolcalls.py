@@ -97,7 +97,7 @@ async def test_each_round_of_a_call_is_in_its_trace(autojump_clock: object) -> N
 async def test_progress_that_nobody_hears_keeps_a_long_call_alive(
     era: str, timeout: float | None, is_asked: bool, autojump_clock: object
 ) -> None:
-    """S201, field 41: where the idle clock may run out, the server is asked for progress, callback or none."""
+    """S201: where the idle clock may run out, the server is asked for progress, callback or none."""
     server = ScriptedServer(revisions=ERAS[era])
 
     @server.tool

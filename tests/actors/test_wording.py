@@ -98,7 +98,7 @@ def test_the_capabilities_are_told_in_one_line(capabilities, told) -> None:
 
 @pytest.mark.parametrize("error", [trio.TooSlowError(), TransportBroken(reason="exited", stderr_tail=("why",))])
 def test_what_a_program_wrote_is_told_with_its_end(error: Exception) -> None:
-    """Its standard error once, and what it printed on the wire: usage lines and banners say why (field 40)."""
+    """Its standard error once, and what it printed on the wire: usage lines and banners say why."""
     text = describe_end(error, Diagnostics(stderr_tail=("why",), noise_count=1, noise_tail=("usage: x",)), 30)
 
     assert text.splitlines()[1:] == ["  | why", "  stdout: usage: x"]

@@ -326,7 +326,7 @@ async def test_pinned_scopes_stay_pinned():
 
 @pytest.mark.parametrize("challenges", [[], ['Basic realm="firewall"'], ['Bearer error="invalid_token"']])
 async def test_a_bare_403_is_passed_on(challenges):
-    """A firewall's refusal is not about us (rule of issue 6)."""
+    """A firewall's refusal is not about us."""
     house = House()
     await send(house.auth, Server())
 

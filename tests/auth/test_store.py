@@ -182,7 +182,7 @@ def test_a_chain_of_backends_is_searched_for_a_safe_one(monkeypatch):
 
 
 def test_systemd_credentials_are_read_only_files(tmp_path):
-    """`LoadCredential=mcp-actors.NAME:...` (rule of issue 6)."""
+    """`LoadCredential=mcp-actors.NAME:...`."""
     (tmp_path / "mcp-actors.github.client-secret").write_text("s3cret\n")
     environ = {"CREDENTIALS_DIRECTORY": str(tmp_path)}
 

@@ -82,7 +82,7 @@ def test_what_cannot_be_said_changes_no_exit_code():
 
 
 def test_run_brings_back_a_program_that_died():
-    """S118, field 22: nobody may call for hours; a killed server is up again, unless its entry wants it otherwise."""
+    """S118: nobody may call for hours; a killed server is up again, unless its entry wants it otherwise."""
     once = {**CLOCK, "restart": "temporary"}
     with start("run", *config(clock=CLOCK, once=once)) as process:
         said = read_until(process.stderr, "running:")

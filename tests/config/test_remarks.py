@@ -43,7 +43,7 @@ TOLD = "is no key that has an effect; did you mean {}?"
     ],
 )
 def test_a_slip_of_a_key_is_warned_about(key: str, meant: str | None) -> None:
-    """A key that is nearly one of ours has no effect and is told of; foreign keys pass in silence (field 53)."""
+    """A key that is nearly one of ours has no effect and is told of; foreign keys pass in silence."""
     spec, findings = read({"command": "x", key: {"args": [], "transport": "stdio", "alwaysLoad": False}.get(key, {})})
 
     assert spec is not None or findings.problems

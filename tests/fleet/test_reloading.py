@@ -381,7 +381,7 @@ async def test_a_broken_file_does_not_hold_up_the_edit_of_another(tmp_path: Path
 async def test_editing_a_live_file_under_load_reconnects_only_what_changed(
     tmp_path: Path, environ: dict[str, str], is_polling: bool
 ) -> None:
-    """Issue 4: 20 real servers, calls running, a person edits one entry and adds another: no call of any fails."""
+    """20 real servers, calls running, a person edits one entry and adds another: no call of any fails."""
     if not is_polling:
         pytest.importorskip("watchfiles")
     path = tmp_path / "mcp.json"

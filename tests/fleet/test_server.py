@@ -376,7 +376,7 @@ async def test_a_question_that_was_not_offered_is_an_invalid_answer(autojump_clo
 
 @pytest.mark.deadline(5000)
 async def test_legacy_clocks_stop_while_a_person_is_asked(autojump_clock: object) -> None:
-    """S202, S297, field pain 42: a call with five seconds survives a thousand seconds of thought, no more."""
+    """S202, S297: a call with five seconds survives a thousand seconds of thought, no more."""
     server = echo_server(revisions=LEGACY_REVISIONS)
 
     async def deploy(call) -> str:

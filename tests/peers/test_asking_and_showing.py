@@ -1,4 +1,4 @@
-"""What server-everything asks and offers, through the Python API and the command line: issue 5 end to end."""
+"""What server-everything asks and offers, through the Python API and the command line, end to end."""
 
 from __future__ import annotations
 
