@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = [
     "ElicitationCompleted",
     "ErrorReceived",
-    "Event",
     "FellBack",
     "ListChanged",
     "ListenAcknowledged",
@@ -199,9 +198,22 @@ class PeerFault:
 # What a server tells unasked, to everybody or to one subscription.
 Notice: TypeAlias = ListChanged | ResourceUpdated | LogReceived | ElicitationCompleted
 
-# A text, which type checkers read: to make a union of so many, some of them generic, takes longer than two classes.
-Event: TypeAlias = (
-    "SessionReady | SessionFailed | FellBack | ResponseReceived[W] | ErrorReceived[W] | SessionExpired[W]"
-    " | SessionDoubted | Resend[W] | ProgressReceived[W] | ListenAcknowledged[W] | ListenEnded[W] | Notice"
-    " | ServerRequestReceived | ServerRequestCancelled | PeerFault"
-)
+# For type checkers alone: to make a union of so many, some of them generic, takes longer than two classes.
+if TYPE_CHECKING:
+    Event: TypeAlias = (
+        SessionReady
+        | SessionFailed
+        | FellBack
+        | ResponseReceived[W]
+        | ErrorReceived[W]
+        | SessionExpired[W]
+        | SessionDoubted
+        | Resend[W]
+        | ProgressReceived[W]
+        | ListenAcknowledged[W]
+        | ListenEnded[W]
+        | Notice
+        | ServerRequestReceived
+        | ServerRequestCancelled
+        | PeerFault
+    )
