@@ -199,7 +199,7 @@ class Child:
         """List what it offers, take calls, and keep the lists fresh. Runs until cancelled."""
         info = connection.info
         assert info is not None
-        self._remembered = RememberedEra(info.era, ready)
+        self._remembered = self._remembered.shown(info.era, ready)
         logger.debug(
             "[MCP:%s] connect.complete transport=%s elapsed_ms=%d revision=%s",
             self.spec.name, connection.transport, round((ready - opened) * 1000), info.revision,

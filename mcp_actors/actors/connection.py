@@ -228,7 +228,7 @@ class Connection:
         method: str,
         params: JsonObject | None = None,
         *,
-        timeout: float | None = None,
+        timeout: float | Budget | None = None,
         on_progress: ProgressCallback | None = None,
         headers: Sequence[tuple[str, str]] = (),
     ) -> bytes:
@@ -267,8 +267,10 @@ class Connection:
         self.served += 1
         return complete.result
 
-    def budget(self, timeout: float | None) -> Budget:
-        """The time of a call that begins now; None: what the server's calls may take."""
+    def budget(self, timeout: float | Budget | None) -> Budget:
+        """The time of a call that begins now; None: what the server's calls may take. One that began keeps its own."""
+        if isinstance(timeout, Budget):
+            return timeout
         return Budget(self.timeouts.wall if timeout is None else timeout, trio.current_time())
 
     def paused(self) -> AbstractContextManager[None]:

@@ -33,3 +33,7 @@ class RememberedEra:
         """What may be assumed at this moment."""
         is_stale = self.era is Era.LEGACY and now - self.since >= LEGACY_VERDICT_LIFE
         return None if is_stale else self.era
+
+    def shown(self, era: Era, now: float) -> RememberedEra:
+        """What to remember after a handshake: an assumption that held is no younger for it (rule 2)."""
+        return self if era is Era.LEGACY and self.at(now) is era else RememberedEra(era, now)

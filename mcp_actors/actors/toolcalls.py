@@ -40,7 +40,7 @@ class CallOptions:
     """What a caller may say about one call."""
 
     # Seconds for all of it, but for the time that a person takes; None: as the server's calls (S199, S200).
-    timeout: float | None = None
+    timeout: float | Budget | None = None
     # Called in the caller's task with the newest progress.
     progress: ProgressCallback | None = None
     # Allows that a call that may have run is made again, where the tool claims that this does no harm (B19).

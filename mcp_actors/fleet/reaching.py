@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from mcp_actors.actors.connection import Connection
+    from mcp_actors.protocol.budget import Budget
+    from mcp_actors.protocol.types import Era
 
 __all__ = ["ask_over"]
 
@@ -25,7 +27,7 @@ async def ask_over(
     reach: Callable[[str, float | None], Awaitable[tuple[Connection, float | None]]],
     server: str,
     timeout: float | None,
-    ask: Callable[[Connection, float | None], Awaitable[bytes]],
+    ask: Callable[[Connection, Budget], Awaitable[bytes]],
 ) -> bytes:
     """Ask over a server's connection; once more where it turned the request away because its era changed.
 
@@ -33,7 +35,7 @@ async def ask_over(
         reach: gives the connection that takes calls, and what is left of the seconds.
         server: its name.
         timeout: seconds for all of it; None: as the server's calls.
-        ask: asks over a connection, in so many seconds.
+        ask: asks over a connection, within a budget.
 
     Raises:
         As `reach` and `ask`.
@@ -44,12 +46,18 @@ async def ask_over(
     Source:
         A06; spec_client 3.3.
     """
-    begun = trio.current_time()
     connection, left = await reach(server, timeout)
+    budget, era = connection.budget(left), _era_of(connection)
     try:
-        return await ask(connection, left)
+        return await ask(connection, budget)
     except (RpcError, UnsupportedRevision) as error:
-        if connection.info is None or not is_outgrown(error, connection.info.era):
+        if era is None or not is_outgrown(error, era):
             raise
-    connection, left = await reach(server, timeout and timeout - (trio.current_time() - begun))
-    return await ask(connection, left)
+        connection, _ = await reach(server, budget.left(trio.current_time()))
+        if _era_of(connection) is era:  # then it was about something else, and may have run
+            raise
+    return await ask(connection, budget)
+
+
+def _era_of(connection: Connection) -> Era | None:
+    return None if connection.info is None else connection.info.era

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from mcp_actors.fleet.opener import Opener
     from mcp_actors.fleet.server import Server
     from mcp_actors.jsontypes import JsonObject
+    from mcp_actors.protocol.budget import Budget
     from mcp_actors.protocol.task_handle import TaskHandle
     from mcp_actors.tools.catalog import Catalog, Tool
 
@@ -206,7 +207,7 @@ class Runtime:
         asked = () if known else self.configured.servers_of(name)
         tool, timeout = (known, timeout) if known else await self._within(timeout, partial(self.find_tool, name), asked)
 
-        def call(over: Connection, left: float | None) -> Awaitable[bytes]:
+        def call(over: Connection, left: Budget) -> Awaitable[bytes]:
             return call_tool(over, tool, arguments or {}, CallOptions(left, progress, may_repeat, on_task, meta))
 
         return ToolResult(await ask_over(self.reach, tool.server, timeout, call), tool.server, tool.name)

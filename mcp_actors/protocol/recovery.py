@@ -48,8 +48,19 @@ SESSION_NOT_FOUND: Final = -32001
 
 # For bodies that are no JSON-RPC as they stand: cut short, wrapped, or as text.
 _CODE_IN_TEXT: Final = re.compile(rb'"code"\s*:\s*-32001(?!\d)')
-# What the SDKs write: "Session not found", "No valid session ID provided", "Server not initialized".
-_WORDS: Final = re.compile(r"\bsession\b|\bmcp-session-id\b|\bnot initialized\b", re.IGNORECASE)
+# What the SDKs write, as a whole sentence: "Session not found", "Bad Request: No valid session ID provided". A tool may
+# speak of sessions of its own, and may have run; such a request is not sent again for that.
+_SESSION: Final = r"(?:the )?(?:mcp[ -])?session(?:[ _-]?id)?(?: header)?"
+_WORDS: Final = re.compile(
+    r"\s*(?:(?:bad request|not found|unauthorized|invalid request|error)\W+)?(?:"
+    rf"(?:could not find|missing|no(?: valid| active)?|unknown|(?:unknown|invalid)(?: or expired)?|expired) {_SESSION}"
+    r"(?: (?:provided|found))?"
+    rf"|{_SESSION} (?:(?:is|was|has|has been|does) )?(?:not found|not exist|unknown|invalid|expired|terminated|required"
+    r"|missing)"
+    r"|server (?:is )?not initialized"
+    r")(?::? \S{1,128})?[.!]?\s*",
+    re.IGNORECASE,
+)
 _SAY_IT_IN_WORDS: Final = frozenset({400, 401, 404})
 _MAY_BE_LOSS: Final = frozenset({400, 404, 410})
 # Method not found and invalid params speak of the request, whatever words they use.
@@ -57,8 +68,10 @@ _OF_THE_REQUEST: Final = frozenset({METHOD_NOT_FOUND, INVALID_PARAMS})
 # SDKs of Python and Rust said it in bare words under 400 and 401, for a year of releases, without naming a type.
 _TYPES_OF_A_SENTENCE: Final = frozenset({"", "text/plain"})
 # What servers say that miss the other era's marks: "_meta lacks protocolVersion", "Unsupported protocol version".
-_WORDS_OF_VERSIONS: Final = re.compile(r"protocol[ -]?version", re.IGNORECASE)
-_WORDS_OF_ERAS: Final = re.compile(f"{_WORDS_OF_VERSIONS.pattern}|{_WORDS.pattern}", re.IGNORECASE)
+_WORDS_OF_VERSIONS: Final = re.compile(
+    r"\b(?:unsupported|unknown|invalid|bad|missing|lacks|no) (?:header )?(?:mcp[ -])?protocol[ -]?version",
+    re.IGNORECASE,
+)
 _TURNED_AWAY: Final = frozenset({400, 404})
 # Longest plain text that is a sentence and not a page.
 _MAX_SENTENCE_BYTES: Final = 200
@@ -94,9 +107,9 @@ def is_expired(refusal: Refusal, rule: SessionExpiry, *, has_served: bool) -> bo
     if not has_served or refusal.status not in _SAY_IT_IN_WORDS or refusal.challenge is not None:
         return False
     if error is not None:
-        return error.code not in _OF_THE_REQUEST and _WORDS.search(error.message) is not None
+        return error.code not in _OF_THE_REQUEST and _WORDS.fullmatch(error.message) is not None
     is_sentence = refusal.content_type in _TYPES_OF_A_SENTENCE and len(refusal.body) <= _MAX_SENTENCE_BYTES
-    return is_sentence and _WORDS.search(refusal.body.decode("utf-8", "replace")) is not None
+    return is_sentence and _WORDS.fullmatch(refusal.body.decode("utf-8", "replace")) is not None
 
 
 def is_doubted(refusal: Refusal) -> bool:
@@ -118,7 +131,7 @@ def supported_by(error: McpActorsError) -> tuple[str, ...]:
 def is_outgrown(error: McpActorsError, era: Era) -> bool:
     """Whether the failure of one request says that the server is of another era than at the handshake (rule 7).
 
-    Such a request certainly did not run.
+    Whether it ran is not known for sure: words prove nothing. Another era at the next handshake does.
     """
     if isinstance(error, UnsupportedRevision):
         return era is Era.MODERN
@@ -128,9 +141,11 @@ def is_outgrown(error: McpActorsError, era: Era) -> bool:
         return True
     if error.http_status not in _TURNED_AWAY or error.code == METHOD_NOT_FOUND:
         return False
+    if _WORDS_OF_VERSIONS.search(error.message) is not None:
+        return True
     # In the legacy era words about sessions speak of the session, and it is renewed (rules 1-4).
-    words = _WORDS_OF_VERSIONS if era is Era.LEGACY else _WORDS_OF_ERAS
-    return words.search(error.message) is not None
+    is_of_sessions = era is Era.MODERN and error.code not in _OF_THE_REQUEST
+    return is_of_sessions and _WORDS.fullmatch(error.message) is not None
 
 
 def renegotiated(error: McpActorsError) -> str | None:
