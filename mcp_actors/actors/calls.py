@@ -73,8 +73,12 @@ class Calls:
         self._error: McpActorsError | None = None
         # What the peer did wrong lately, oldest first, and when: a silence may be an answer that nobody could match.
         self._faults: tuple[tuple[float, str], ...] = ()
-        # Budgets of calls that are between two exchanges, and what ends with them.
+        # Budgets of calls that are between two exchanges, and of a renewal, and what ends with them.
         self._rests: dict[Budget, trio.CancelScope] = {}
+        # Calls that wait at the gate -> what ends that wait.
+        self._gated: dict[Slot, trio.CancelScope] = {}
+        # What each pause in progress has stopped.
+        self._pauses: list[list[CallClocks | Budget]] = []
         # Where new requests wait while a wire session is renewed; None while none is.
         self._gate: trio.Event | None = None
 
@@ -92,8 +96,15 @@ class Calls:
 
     async def _ask_once(self, request: Request, slot: Slot, *, is_resend: bool) -> bytes:
         while self._gate is not None:
-            with trio.move_on_at(slot.clocks.next_deadline):
-                await self._gate.wait()
+            for stopped in self._pauses:  # it came while a person is asked, and waits for the same
+                slot.clocks.pause(trio.current_time())
+                stopped.append(slot.clocks)
+            with trio.CancelScope(deadline=slot.clocks.next_deadline) as scope:
+                self._gated[slot] = scope
+                try:
+                    await self._gate.wait()
+                finally:
+                    del self._gated[slot]
             clock = slot.clocks.expired(trio.current_time())
             if clock is not None:
                 raise trio.TooSlowError(f"the {clock} clock ran out: the server's session was being renewed")
@@ -239,13 +250,16 @@ class Calls:
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Stop the clocks of all calls while the block runs: a person is asked (S202)."""
-        stopped: list[CallClocks | Budget] = [*(slot.clocks for slot in self._slots.values()), *self._rests]
+        waiting = (*self._slots.values(), *self._gated)
+        stopped: list[CallClocks | Budget] = [*(slot.clocks for slot in waiting), *self._rests]
         for clock in stopped:
             clock.pause(trio.current_time())
         self._follow_rests()
+        self._pauses.append(stopped)
         try:
             yield
         finally:
+            self._pauses = [each for each in self._pauses if each is not stopped]
             for clock in stopped:
                 clock.resume(trio.current_time())
             self._follow_rests()
@@ -271,6 +285,8 @@ class Calls:
     def _follow_rests(self) -> None:
         for budget, scope in self._rests.items():
             scope.deadline = budget.deadline
+        for slot, scope in self._gated.items():
+            scope.deadline = slot.clocks.next_deadline
 
     def note_first_byte(self, request_id: RequestId | None) -> None:
         """Learn that the first byte of an answer has come: its clock stops."""

@@ -165,12 +165,12 @@ class Connection:
         """Begin a new wire session for the one that the server forgot; calls wait meanwhile (S205, fault 32)."""
         logger.debug("[MCP:%s] = the wire session expired", self.spec.name)
         try:
-            with trio.move_on_after(self._settings.connect_timeout) as limit:
+            with wire.calls.resting(Budget(self._settings.connect_timeout, trio.current_time())):
                 self.info = await wire.shake_hands(wire.session.renew)
         except McpActorsError as refused:
             wire.end(refused)  # and no call learns less than that
             return
-        if limit.cancelled_caught:
+        except trio.TooSlowError:
             wire.give_up("the server forgot the session and begins no other")
             return
         self._is_renewing = False
