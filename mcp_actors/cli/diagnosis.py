@@ -9,7 +9,6 @@ Rule 1: nothing is left out in silence. Every definition of every file is in the
 from __future__ import annotations
 
 import json
-import shlex
 import stat
 from typing import TYPE_CHECKING, Final
 
@@ -213,5 +212,5 @@ def explain_text(shown: Mapping[str, Json]) -> str:
         lines += [f"  warning: {' '.join(str(each).split())}" for each in told] if isinstance(told, list) else []
     remedy = status["remedy"] if isinstance(status, dict) and status["remedy"] else shown["remedy"]
     if remedy is None and status is None and shown["reason"] == "enabled":
-        remedy = f"to see whether it connects: mcp-actors why {shlex.quote(str(shown['name']))} --connect"
+        remedy = "to see whether it connects: the same with --connect"
     return "\n".join([*lines, *([f"  -> {remedy}"] if remedy else [])])

@@ -188,7 +188,7 @@ def test_why_claims_no_more_than_it_knows(mess):
     may, off = run("why", "good", cwd=mess).stdout, run("why", "off", cwd=mess).stdout
 
     assert may.startswith("good: nothing stands against it\n")
-    assert may.endswith("  -> to see whether it connects: mcp-actors why good --connect\n")
+    assert may.endswith("  -> to see whether it connects: the same with --connect\n")
     assert "--connect" not in off
 
 
