@@ -135,7 +135,7 @@ class Asked:
             self._lines = StdinLines()
         aside: AbstractContextManager[None] = nullcontext() if self._progress is None else self._progress.aside()
         with aside:
-            return await TerminalPrompter(self._lines.read_line, _write, open_in_browser).ask(request)
+            return await TerminalPrompter(self._lines.read_line, output.draw, open_in_browser).ask(request)
 
     async def _sample(self, request: SamplingRequest) -> SamplingAnswer:
         from mcp_actors.cli.render import clean_line
@@ -151,11 +151,6 @@ def declining_host() -> Host:
     from mcp_actors.fleet.questions import Questions
 
     return Questions(policy=Policy(mode=Mode.DECLINE)).host
-
-
-def _write(text: str) -> None:
-    sys.stderr.write(text)
-    sys.stderr.flush()
 
 
 def _text_of(word: str, read: Callable[[str], str]) -> str:

@@ -183,8 +183,7 @@ def _agrees(spec: ServerSpec, *, is_asked: bool) -> bool:
         return True
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise Refused(f"{spec.name} is not approved: there is no terminal to ask on (--yes approves what is shown)")
-    sys.stderr.write("Run this here from now on? A changed definition asks again. [y/N] ")
-    sys.stderr.flush()
+    output.draw("Run this here from now on? A changed definition asks again. [y/N] ")
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 

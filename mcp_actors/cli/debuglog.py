@@ -75,7 +75,7 @@ def install_log(*, is_debug: bool, place: str | None = None) -> None:
     """
     close_log()
     logger = logging.getLogger(ROOT)
-    handler = logging.StreamHandler(sys.stderr) if place is None else _open_file(place)
+    handler = _StandardError(sys.stderr) if place is None else _open_file(place)
     handler.setFormatter((PrefixFormatter if place is None else MomentFormatter)("%(message)s"))
     logger.addHandler(handler)
     logger.setLevel(logging.DEBUG if is_debug else logging.ERROR)
@@ -92,6 +92,15 @@ def close_log() -> None:
         logging.getLogger(_LEFTOVERS).setLevel(logging.NOTSET)
         logger.setLevel(logging.NOTSET)
         logger.propagate = True
+
+
+class _StandardError(logging.StreamHandler):  # type: ignore[type-arg]  # it takes one for type checkers only
+    """A log that loses what cannot be written, a full disk for one: nobody is left to be told."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the library's name
+        """Tell of bugs of ours alone."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handleError(record)
 
 
 class _LogFile(logging.FileHandler):

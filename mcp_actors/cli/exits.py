@@ -61,7 +61,7 @@ class Refused(Exception):
 
 
 class OutputClosed(Exception):
-    """Whoever read our standard output went away. Nothing is said about it."""
+    """Nobody reads our standard output. Without a text nothing is said about it: whoever read it went away."""
 
 
 # Class name anywhere in an exception's ancestry -> exit code. Rule 1 is why these are names.
@@ -130,7 +130,7 @@ def explain(error: BaseException, *, is_debug: bool) -> list[str]:
     """
     said: dict[str, None] = {}
     for leaf in leaves(error):
-        if isinstance(leaf, KeyboardInterrupt | OutputClosed):
+        if isinstance(leaf, KeyboardInterrupt) or (isinstance(leaf, OutputClosed) and not str(leaf)):
             continue
         text = str(leaf) or type(leaf).__name__
         if type(leaf).__name__ == "TooSlowError":

@@ -15,6 +15,7 @@ import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 
+from mcp_actors.cli import output
 from mcp_actors.cli.exits import UsageError
 from mcp_actors.version import VERSION
 
@@ -99,6 +100,11 @@ class _Parser(argparse.ArgumentParser):
     def __init__(self, *, prog: str, **kwargs: object) -> None:
         super().__init__(prog=prog, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **kwargs)  # type: ignore[arg-type]
 
+    def print_help(self, file: object = None) -> None:
+        """Write it as data is written: argparse says nothing where it cannot."""
+        del file
+        output.emit_exactly(self.format_help().encode())
+
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}\n{self.format_usage().strip()}")
 
@@ -176,7 +182,7 @@ def parse(arguments: Sequence[str], *, environ: Mapping[str, str] = os.environ) 
     top = _top_parser()
     before = top.parse_args(arguments)
     if before.version:
-        print(f"mcp-actors {VERSION}")
+        output.emit(f"mcp-actors {VERSION}")
         raise SystemExit(0)
     if before.verb is None:
         raise UsageError(f"name a verb\n\n{top.format_help().strip()}")

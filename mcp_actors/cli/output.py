@@ -2,8 +2,10 @@
 
 What this is not: what the data looks like; that is `render`.
 
-A reader that goes away (``mcp-actors tools | head -1``) is no error worth a traceback: it surfaces as `OutputClosed`.
-So does data where there never was a standard output (``mcp-actors list >&-``).
+What cannot be written to standard output is an error: `OutputClosed` when the reader went away
+(``mcp-actors tools | head -1``), which is worth no word, or when there never was one (``mcp-actors list >&-``);
+`Refused` on a full disk. What cannot be written to standard error is lost: nobody is left to be told, and what runs
+goes on.
 """
 
 from __future__ import annotations
@@ -14,11 +16,12 @@ import shutil
 import sys
 from typing import Final
 
-from mcp_actors.cli.exits import OutputClosed
+from mcp_actors.cli.exits import OutputClosed, Refused
 from mcp_actors.cli.render import clean
 
 __all__ = [
     "close_quietly",
+    "draw",
     "emit",
     "emit_bytes",
     "emit_exactly",
@@ -31,7 +34,8 @@ __all__ = [
 
 # Name of a standard stream -> its descriptor, and how the null device is opened for it: what is data must fail there.
 STREAMS: Final = {"stdin": (0, os.O_RDONLY), "stdout": (1, os.O_RDONLY), "stderr": (2, os.O_WRONLY)}
-NOBODY_READS: Final = frozenset({errno.EPIPE, errno.EBADF})
+# Why nobody reads standard output any more -> what is said about it.
+NOBODY_READS: Final = {errno.EPIPE: "", errno.EBADF: "standard output is closed"}
 
 
 def open_missing() -> None:
@@ -72,6 +76,7 @@ def emit(text: str) -> None:
 
     Raises:
         OutputClosed: nobody reads any more.
+        Refused: it cannot be written.
     """
     emit_bytes(text.encode("utf-8", "replace"))
 
@@ -81,6 +86,7 @@ def emit_bytes(data: bytes) -> None:
 
     Raises:
         OutputClosed: nobody reads any more.
+        Refused: it cannot be written.
     """
     emit_exactly(data + b"\n")
 
@@ -90,6 +96,7 @@ def emit_exactly(data: bytes) -> None:
 
     Raises:
         OutputClosed: nobody reads any more.
+        Refused: it cannot be written.
     """
     try:
         sys.stdout.flush()
@@ -97,21 +104,27 @@ def emit_exactly(data: bytes) -> None:
         sys.stdout.buffer.flush()
     except OSError as error:
         if error.errno not in NOBODY_READS:
-            raise
+            raise Refused(f"standard output: {error.strerror}") from error
         _silence(sys.stdout.fileno())
-        raise OutputClosed from None
+        raise OutputClosed(NOBODY_READS[error.errno]) from None
 
 
 def note(text: str, *, prefix: str = "mcp-actors: ") -> None:
-    """Tell the person at the terminal something that is not data.
+    """Tell the person at the terminal something that is not data; lost without a word when it cannot be written.
 
-    It is lost without a word where standard error is closed, or cannot take it now: a full disk under a unit's log ends
-    no fleet. Nothing in it steers the terminal: names and words of files and servers stand in it.
+    Nothing in it steers the terminal: names and words of files and servers stand in it.
+    """
+    draw(f"{prefix}{clean(text)}\n")
+
+
+def draw(text: str) -> None:
+    """Write `text` to standard error as it is, at once; lost without a word when it cannot be written.
+
+    A terminal that went away, a full disk: what runs goes on, and what is said later is tried again.
     """
     try:
-        print(f"{prefix}{clean(text)}", file=sys.stderr, flush=True)
-    except UnicodeEncodeError:
-        _silence(2)
+        sys.stderr.write(text)
+        sys.stderr.flush()
     except OSError as error:
         if error.errno in NOBODY_READS:
             _silence(2)

@@ -10,6 +10,7 @@ import sys
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Protocol
 
+from mcp_actors.cli import output
 from mcp_actors.cli.render import clean_line
 
 if TYPE_CHECKING:
@@ -61,8 +62,7 @@ class _Plain:
         """Replace the line."""
         self._text = text
         if not self._is_aside and not self._is_over:
-            sys.stderr.write(f"\r\x1b[K{text}")
-            sys.stderr.flush()
+            output.draw(f"\r\x1b[K{text}")
 
     @contextmanager
     def aside(self) -> Iterator[None]:

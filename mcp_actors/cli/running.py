@@ -160,11 +160,11 @@ def _emit_event(change: StatusChange) -> None:
         return
     try:
         output.emit(json.dumps({"timestamp": time.time(), **event}))
-    except exits.OutputClosed:
-        _say("nobody reads standard output any more: stopping")
-        raise
-    except OSError as error:
-        _say(f"an event was lost: standard output: {error.strerror}")
+    except exits.OutputClosed as error:
+        _say(f"{str(error) or 'nobody reads standard output any more'}: stopping")
+        raise exits.OutputClosed from None
+    except exits.Refused as error:
+        _say(f"an event was lost: {error}")
 
 
 def login_notice(statuses: Iterable[ServerStatus]) -> str | None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from mcp_actors.cli import output
+from tests.cli.command import PATIENCE, config, start
 
 CODE = """
 import os, sys
@@ -81,8 +83,37 @@ sys.exit(code)
 
 @pytest.mark.parametrize("verb", ["list", "tools"])
 def test_started_without_standard_streams(verb):
-    """Data for an output that never was: exit 1 without a word; nobody else gets its descriptor."""
+    """Data for an output that never was: exit 1, and why; nobody else gets its descriptor."""
     words = [sys.executable, "-c", MISSING.format(verb=verb)]
     done = subprocess.run(words, stderr=subprocess.PIPE, text=True, timeout=20, check=False)
 
-    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+    assert (done.returncode, done.stderr) == (1, "mcp-actors: standard output is closed\n")
+
+
+FULL = Path("/dev/full")
+needs_full = pytest.mark.skipif(not FULL.exists(), reason="Linux has such a device")
+EMPTY = config()
+
+
+@needs_full
+@pytest.mark.parametrize("words", [["--version"], ["--help"], ["list", "--help"], ["list", "--json", *EMPTY]])
+def test_standard_output_on_a_full_disk(words):
+    """Data that cannot be written, help included, is a failure that names standard output."""
+    with FULL.open("w") as disk, start(*words, stdout=disk) as process:
+        _, said = process.communicate(timeout=PATIENCE)
+
+    assert process.returncode == 1
+    assert said.endswith("mcp-actors: standard output: No space left on device\n")
+
+
+@needs_full
+@pytest.mark.parametrize("words", [["note('lost')"], ["draw('lost')"]])
+def test_standard_error_on_a_full_disk(words):
+    """A note that cannot be written is lost, as often as it happens, and ends nothing."""
+    code = f"from mcp_actors.cli.output import *\nfor _ in range(9999): {words[0]}\nemit('alive')\nclose_quietly()"
+    with FULL.open("w") as disk:
+        done = subprocess.run(
+            [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=disk, text=True, timeout=20, check=False
+        )
+
+    assert (done.returncode, done.stdout) == (0, "alive\n")
