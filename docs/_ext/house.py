@@ -230,12 +230,13 @@ class CommandHelp(Directive):
         from mcp_actors.cli.main import main
 
         os.environ["COLUMNS"] = "100"
-        text = io.StringIO()
-        with contextlib.redirect_stdout(text), contextlib.suppress(SystemExit):
-            main([*self.arguments, "--help"])
-        if not text.getvalue():
+        data = io.BytesIO()
+        with io.TextIOWrapper(data) as text:
+            with contextlib.redirect_stdout(text), contextlib.suppress(SystemExit):
+                main([*self.arguments, "--help"])
+            told = data.getvalue().decode().rstrip()
+        if not told:
             raise self.error(f"mcp-actors {' '.join(self.arguments)} --help printed nothing")
-        told = text.getvalue().rstrip()
         return [literal(told.partition("\n\noptions of every verb:")[0] if self.arguments else told)]
 
 
